@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snowmelt.backfill.ranges import RangeColumn, cut_at, cut_keys, even_edges
-from snowmelt.backfill.rates import Rate, measured
+from snowmelt.backfill.rates import BackfillRate, measured
 from snowmelt.core import types
 from snowmelt.core.errors import SnowmeltError
 
@@ -83,7 +83,7 @@ def test_what_is_no_range(work, words: str) -> None:  # type: ignore[no-untyped-
 
 
 def test_rates_come_from_earlier_chunks() -> None:
-    assert measured([], "T") == Rate()
+    assert measured([], "T") == BackfillRate()
 
     def run(table: str, *chunks: tuple[int | None, float]) -> list[dict[str, object]]:
         done = [{"event": "chunk_done", "rows": rows, "seconds": seconds} for rows, seconds in chunks]

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from snowmelt.backfill.losses import check_may_begin
 from snowmelt.backfill.model import BackfillRequest
-from snowmelt.backfill.planning import Planner
+from snowmelt.backfill.planning import BackfillPlanner
 from snowmelt.backfill.running import Backfill, begin
-from snowmelt.backfill.standing import Standing, State, backfills_in, standing_of
+from snowmelt.backfill.standing import BackfillStanding, BackfillState, backfills_in, standing_of
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.playbooks.journal import created, opened
 from snowmelt.runtime.session import Session
@@ -44,14 +44,14 @@ class Shop:
     def rows(self, table: str = "facts") -> Rows:
         return Counter((int(a), int(b)) for a, b in self.session.execute(f"SELECT id, amount FROM {table}").rows())
 
-    def standings(self) -> list[Standing]:
+    def standings(self) -> list[BackfillStanding]:
         return [standing_of(events) for events in backfills_in(self.folder)]
 
     def replace(self, low: int, high: int, amount: int) -> str:
         query = f"SELECT SEQ4() AS id, {amount} AS amount FROM TABLE(GENERATOR(ROWCOUNT => {KEYS}))"
         request = BackfillRequest(self.table, None, query, None, "id", str(low), str(high), chunk="2")
         execute = self.session.execute
-        planner = Planner(execute, [standing.plan.saved for standing in self.standings()])
+        planner = BackfillPlanner(execute, [standing.plan.saved for standing in self.standings()])
         plan, _ = planner.plan(request)
         check_may_begin(execute, plan, self.standings())
         with created(self.folder, plan.run) as journal:
@@ -66,7 +66,7 @@ class Shop:
     def undo(self, run: str, *, force: bool = False) -> None:
         self.settle(run, lambda backfill: backfill.undo(force=force))
 
-    def state(self, run: str) -> State:
+    def state(self, run: str) -> BackfillState:
         return next(item.state for item in self.standings() if item.plan.run == run)
 
 
@@ -91,7 +91,7 @@ def test_the_newest_first_and_never_over_a_newer_one(shop: Shop) -> None:
     there = shop.rows()
     with pytest.raises(SnowmeltError, match=f"backfill {newer} \\(finished\\) replaced rows of the same range"):
         shop.undo(older)
-    assert shop.rows() == there and shop.state(older) is State.FINISHED
+    assert shop.rows() == there and shop.state(older) is BackfillState.FINISHED
     shop.undo(newer)
     shop.undo(older)
     assert shop.rows() == original
@@ -120,7 +120,7 @@ def test_later_writes_are_named_and_force_keeps_them_in_a_clone(shop: Shop) -> N
 def test_what_was_there_right_before_a_chunk_comes_back(shop: Shop) -> None:
     """Also what others wrote between the clone of the old version and the chunk."""
     shop.session.execute("CREATE OR REPLACE TABLE source AS SELECT id, 5 AS amount FROM facts")
-    plan, _ = Planner(shop.session.execute, []).plan(
+    plan, _ = BackfillPlanner(shop.session.execute, []).plan(
         BackfillRequest(shop.table, f"{shop.session.database}.PUBLIC.SOURCE", None, None, "id", "0", "4", chunk="2")
     )
 
@@ -187,7 +187,7 @@ def _undo(shop: Shop, run: str, before: dict[str, tuple[int, int, Rows]], *, mus
     try:
         shop.undo(run)
     except SnowmeltError:
-        assert not must and shop.rows() == there and shop.state(run) is State.FINISHED
+        assert not must and shop.rows() == there and shop.state(run) is BackfillState.FINISHED
         return
     now = shop.rows()
     assert within(now, low, high) == within(then, low, high)

@@ -9,7 +9,7 @@ from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
 from snowmelt.accounts import open_account
-from snowmelt.cli.opening import Opened
+from snowmelt.cli.opening import OpenedSession
 from snowmelt.cli.prompt.completing import AccountNames, SqlCompleter, mentioned
 from snowmelt.cli.prompt.highlighting import SqlLexer
 from snowmelt.cli.prompt.reading import is_command, is_whole
@@ -162,7 +162,7 @@ def test_ctrl_c_ends_a_script_without_a_traceback(shop: Path, tmp_path: Path) ->
 
 
 def test_names_are_asked_in_a_session_of_their_own(shop: Path) -> None:
-    opened = Opened(shop, None, Settings())
+    opened = OpenedSession(shop, None, Settings())
     with opened as session:
         session.execute("SELECT 1 AS a")
         other = opened.another()

@@ -17,10 +17,10 @@ from snowmelt.cli import demo
 from snowmelt.cli.demo import duration
 from snowmelt.cli.main import app
 from snowmelt.demo import closing, stopwatch, view
-from snowmelt.demo.checks import Check, compared
+from snowmelt.demo.checks import DemoCheck, compared
 from snowmelt.demo.running import DemoOptions
-from snowmelt.demo.snapshot import CityRevenue, Latency, Snapshot, TableStatus, TaskStatus
-from snowmelt.demo.stopwatch import Mark, Percentiles, ProcessingStep
+from snowmelt.demo.snapshot import CityRevenue, DemoSnapshot, Latency, TableStatus, TaskStatus
+from snowmelt.demo.stopwatch import Percentiles, ProcessingStep, StopwatchMark
 from tools import diagram
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -39,7 +39,7 @@ def table(name: str, lag: float, actions: tuple[str, ...] = ("FULL", "INCREMENTA
     return TableStatus(name, "staging", lasting(lag), lasting(5), 0.97, actions, counts, lasting(0.4))
 
 
-SNAPSHOT = Snapshot(
+SNAPSHOT = DemoSnapshot(
     phase="the shop is open",
     elapsed=lasting(42),
     duration=lasting(60),
@@ -66,7 +66,7 @@ def printed(*shown: RenderableType, width: int) -> str:
     return console.export_text()
 
 
-def drawn(snapshot: Snapshot, width: int) -> list[str]:
+def drawn(snapshot: DemoSnapshot, width: int) -> list[str]:
     return printed(view.picture(snapshot), width=width).splitlines()
 
 
@@ -94,8 +94,8 @@ def test_a_line_for_those_without_a_terminal() -> None:
 
 
 def test_a_change_is_seen_where_it_is_first_counted() -> None:
-    commits = [Mark(3, at(1)), Mark(4, at(2)), Mark(9, at(3))]
-    landed = stopwatch.landed(commits, [Mark(2, at(1.1)), Mark(4, at(2.5))])
+    commits = [StopwatchMark(3, at(1)), StopwatchMark(4, at(2)), StopwatchMark(9, at(3))]
+    landed = stopwatch.landed(commits, [StopwatchMark(2, at(1.1)), StopwatchMark(4, at(2.5))])
     assert [(item.changes, item.visible) for item in landed] == [(3, at(2.5)), (1, at(2.5))]
     refreshed = stopwatch.onward(
         landed, [ProcessingStep(at(2.4), at(2.9)), ProcessingStep(at(3), at(5)), ProcessingStep(at(6), at(7))]
@@ -120,7 +120,7 @@ def test_rows_are_compared_by_value_whatever_their_order() -> None:
 
 
 def test_the_verdict_names_what_is_wrong(tmp_path: Path) -> None:
-    wrong = Check("orders equals its query", False, "1 missing")
+    wrong = DemoCheck("orders equals its query", False, "1 missing")
     text = printed(
         closing.verdict([wrong]), closing.measured(SNAPSHOT), closing.ways_on(tmp_path, "snowmelt"), width=200
     )

@@ -16,7 +16,7 @@ from snowmelt.design.deciding import decide
 from snowmelt.design.making.checking import check_design
 from snowmelt.design.making.designing import design
 from snowmelt.design.requirements.model import ORCHESTRATORS, Evolution, Load, Mode, Requirements
-from snowmelt.design.rules.table import Effect, rules
+from snowmelt.design.rules.table import RuleEffect, rules
 
 DATA: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "decisions.yaml").read_text(encoding="utf-8"))
 ROWS: list[dict[str, Any]] = DATA["decisions"]
@@ -61,7 +61,7 @@ def test_a_decision_shows_in_the_built_files(number: int) -> None:
 def test_every_value_of_every_decision_is_held() -> None:
     held = {(row["topic"], row["is"]) for row in ROWS}
     for rule in rules():
-        if rule.effect is not Effect.DECIDE:
+        if rule.effect is not RuleEffect.DECIDE:
             continue
         named = re.fullmatch(r"\{(\w+)\}", rule.outcome)
         if named and named[1] in _GIVEN:

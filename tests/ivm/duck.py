@@ -23,7 +23,7 @@ from snowmelt.core.types import DataType
 from snowmelt.ivm.algebra import TARGET, WEIGHT, table_name
 from snowmelt.ivm.changes import TableChange
 from snowmelt.ivm.lowering import lower
-from snowmelt.ivm.plan import Apply, ApplyKind, Planner
+from snowmelt.ivm.plan import Apply, ApplyKind, RefreshPlanner
 from snowmelt.ivm.top_rows import TopRows
 from snowmelt.sql.binders import Environment
 from snowmelt.sql.bound import BoundQuery
@@ -183,8 +183,8 @@ class View:
         described = self.database.execute(f"DESCRIBE {table}").fetchall()
         return {name: "BIGINT" if type_ == "HUGEINT" else type_ for name, type_, *_ in described}
 
-    def _planner(self) -> Planner:
-        return Planner(lower(self.bound.tree, self.tables))
+    def _planner(self) -> RefreshPlanner:
+        return RefreshPlanner(lower(self.bound.tree, self.tables))
 
     def _original(self) -> str:
         columns = ", ".join(f'"{name}"' for name in self.names)

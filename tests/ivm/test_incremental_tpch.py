@@ -12,7 +12,7 @@ from benchmarks.tpch.queries import query_names, query_text
 from benchmarks.tpch.tables import TABLES
 from snowmelt.core.types import DataType, parse_type
 from snowmelt.ivm.lowering import lower
-from snowmelt.ivm.plan import Planner
+from snowmelt.ivm.plan import RefreshPlanner
 from tests.ivm.duck import Columns, Row, View, bind
 from tests.support.tiny_tpch import tiny_change, tiny_rows
 
@@ -56,7 +56,7 @@ def test_all_22_are_incremental() -> None:
     names = query_names()
     assert len(names) == 22
     for name in names:
-        Planner(lower(bind(query_text(name, SCALE), ALL).tree, ALL))
+        RefreshPlanner(lower(bind(query_text(name, SCALE), ALL).tree, ALL))
 
 
 @pytest.mark.parametrize("states", [False, True], ids=["recomputed", "states"])

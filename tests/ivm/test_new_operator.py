@@ -13,13 +13,13 @@ import pytest
 from sqlglot import exp
 
 from snowmelt.ivm.algebra import PlanColumn, When, ids_of
-from snowmelt.ivm.changes import Change, Rules
+from snowmelt.ivm.changes import Change, ChangeRules
 from snowmelt.ivm.expressions import View as Lowered
 from snowmelt.ivm.lowering import lower
 from snowmelt.ivm.operators.aggregate import Aggregate
 from snowmelt.ivm.operators.base import Operator, Unary
-from snowmelt.ivm.plan import ApplyKind, Planner
-from snowmelt.ivm.rendering import RenderedRows, Renderer, Restriction, selected, total_order
+from snowmelt.ivm.plan import ApplyKind, RefreshPlanner
+from snowmelt.ivm.rendering import PlanRenderer, RenderedRows, Restriction, selected, total_order
 from snowmelt.ivm.trees import quoted
 from tests.ivm.duck import View, duck_sql
 from tests.ivm.randomdata import random_changes, random_rows
@@ -41,7 +41,7 @@ class DistinctOn(Unary):
     def group_keys(self) -> tuple[PlanColumn, ...]:
         return self.keys
 
-    def rows(self, renderer: Renderer, when: When, restriction: Restriction | None) -> RenderedRows:
+    def rows(self, renderer: PlanRenderer, when: When, restriction: Restriction | None) -> RenderedRows:
         below, exact = self.rows_below(renderer, when, restriction, ids_of(self.keys))
         number = exp.Window(
             this=exp.Anonymous(this="row_number"),
@@ -52,11 +52,11 @@ class DistinctOn(Unary):
         first = renderer.of(numbered.from_(renderer.source(below)), self.columns)
         return first.where(exp.column(quoted("number")).eq(1)), exact
 
-    def affected(self, rules: Rules) -> Restriction | None:
+    def affected(self, rules: ChangeRules) -> Restriction | None:
         change = rules.change(self.input)
         return rules.distinct_keys("keys that changed", change.query, self.keys) if change is not None else None
 
-    def change(self, rules: Rules) -> Change | None:
+    def change(self, rules: ChangeRules) -> Change | None:
         keys = self.affected(rules)
         return rules.difference(self, keys) if keys is not None else None
 
@@ -76,9 +76,9 @@ QUERIES = {
 class DistinctOnView(View):
     """Every DISTINCT is one ON its first column, here and in what the table is compared with."""
 
-    def _planner(self) -> Planner:
+    def _planner(self) -> RefreshPlanner:
         view = lower(self.bound.tree, self.tables)
-        return Planner(Lowered(_replaced(view.root), view.outputs))
+        return RefreshPlanner(Lowered(_replaced(view.root), view.outputs))
 
     def _original(self) -> str:
         tree = self.bound.tree.copy()

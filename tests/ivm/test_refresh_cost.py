@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snowmelt.ivm.cost import Estimate, Measured, Work, estimate
+from snowmelt.ivm.cost import Measured, RefreshEstimate, Work, estimate
 
 _TIMES = st.floats(1, 1e7)
 _ROWS = st.integers(0, 10**9)
@@ -57,9 +57,9 @@ def test_what_was_measured_to_be_slower_is_not_done_again(full: float, slow: flo
 
 
 def test_a_difference_that_measuring_can_not_tell_does_not_decide() -> None:
-    assert not Estimate(full_ms=200, incremental_ms=600).prefers_full
-    assert not Estimate(full_ms=60_000, incremental_ms=62_000).prefers_full
-    assert Estimate(full_ms=10_000, incremental_ms=12_000).prefers_full
+    assert not RefreshEstimate(full_ms=200, incremental_ms=600).prefers_full
+    assert not RefreshEstimate(full_ms=60_000, incremental_ms=62_000).prefers_full
+    assert RefreshEstimate(full_ms=10_000, incremental_ms=12_000).prefers_full
 
 
 @given(full=st.floats(1_000, 60_000), cold=st.floats(1, 10), rows=st.integers(1, 10**6))

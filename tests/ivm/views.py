@@ -8,17 +8,17 @@ from typing import Any
 from sqlglot import exp
 
 from snowmelt.ivm.algebra import When
-from snowmelt.ivm.changes import Rules, TableChange
+from snowmelt.ivm.changes import ChangeRules, TableChange
 from snowmelt.ivm.lowering import lower
-from snowmelt.ivm.plan import Apply, ApplyKind, Planner
-from snowmelt.ivm.rendering import Renderer, Restriction, Rows
+from snowmelt.ivm.plan import Apply, ApplyKind, RefreshPlanner
+from snowmelt.ivm.rendering import PlanRenderer, Restriction, RowSource
 from tests.ivm.duck import Row, View
 
 
-class _BagPlanner(Planner):
+class _BagPlanner(RefreshPlanner):
     """Never by key: every row that changed, with its weight."""
 
-    def _apply(self, rules: Rules) -> Apply:
+    def _apply(self, rules: ChangeRules) -> Apply:
         if self._inexact & {column.id for _, column in self.view.outputs}:
             # Their old values can't be found again.
             return super()._apply(rules)
@@ -30,7 +30,7 @@ class _BagPlanner(Planner):
 
 
 class BagView(View):
-    def _planner(self) -> Planner:
+    def _planner(self) -> RefreshPlanner:
         return _BagPlanner(lower(self.bound.tree, self.tables))
 
 
@@ -48,8 +48,8 @@ class StatefulView(View):
         super().__init__(*arguments, **options, states=True)
 
 
-class UnpushedRenderer(Renderer):
+class UnpushedRenderer(PlanRenderer):
     """Restrictions are tested above a node, never pushed below it."""
 
-    def some_rows(self, node: Rows, when: When, restriction: Restriction | None) -> tuple[exp.Select, bool]:
+    def some_rows(self, node: RowSource, when: When, restriction: Restriction | None) -> tuple[exp.Select, bool]:
         return super().some_rows(node, when, None)[0], restriction is None

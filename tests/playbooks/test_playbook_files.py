@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 from snowmelt.cli.main import app
 from snowmelt.playbooks import library
 from snowmelt.playbooks.conditions import parse_condition
-from snowmelt.playbooks.inputs import Home, InputSpec, InputType, parse_value
+from snowmelt.playbooks.inputs import InputSpec, InputType, PlaybookHome, parse_value
 from snowmelt.playbooks.linting import lint
-from snowmelt.playbooks.model import CheckpointSeverity, Decision, Recovery, When
+from snowmelt.playbooks.model import CheckpointSeverity, Decision, ProbeTime, Recovery
 from snowmelt.playbooks.templates import filled
 from snowmelt.sql.statements.parse import parse_statement
 from snowmelt.sql.tokens import TokenKind, split_statements, tokenize
@@ -93,7 +93,7 @@ def test_all_parts_of_a_step_are_read() -> None:
     assert [(item.kind, item.name) for item in step.creates] == [("TABLE", "{{ target }}")]
     checkpoint = step.checkpoint
     assert checkpoint is not None
-    assert (checkpoint.severity, checkpoint.at) == (CheckpointSeverity.CRITICAL, When.BEFORE)
+    assert (checkpoint.severity, checkpoint.at) == (CheckpointSeverity.CRITICAL, ProbeTime.BEFORE)
     assert checkpoint.options == tuple(Decision) and checkpoint.alternative == {"mode": "SLOW"}
     assert [(item.recovery, item.retryable, item.fix) for item in step.errors] == [
         (Recovery.RETRY, True, None), (Recovery.FIX, True, "make-room"),
@@ -191,7 +191,7 @@ def test_commands_that_need_no_account() -> None:
 
 
 def rendered(kind: InputType, value: str) -> str:
-    return parse_value(InputSpec(type=kind), value, Home()).sql
+    return parse_value(InputSpec(type=kind), value, PlaybookHome()).sql
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def test_the_type_decides_the_sql(kind: InputType, value: str, sql: str) -> None
 )
 def test_what_is_of_another_type_is_refused(kind: InputType, value: str) -> None:
     with pytest.raises(ValueError, match=r"not|neither|no list"):
-        parse_value(InputSpec(type=kind), value, Home())
+        parse_value(InputSpec(type=kind), value, PlaybookHome())
 
 
 @settings(deadline=None)
@@ -256,7 +256,7 @@ def test_what_is_of_another_type_is_refused(kind: InputType, value: str) -> None
 def test_no_value_becomes_another_statement(value: str, kind: InputType) -> None:
     """Whatever is accepted, the statement around it stays one statement of its kind."""
     try:
-        found = parse_value(InputSpec(type=kind), value, Home())
+        found = parse_value(InputSpec(type=kind), value, PlaybookHome())
     except ValueError:
         return
     sql = filled("DELETE FROM t WHERE x = {{ value | text }} AND y = 1", {"value": found})
@@ -275,7 +275,7 @@ def test_a_query_or_an_expression_ends_where_it_is_put(value: str) -> None:
         (InputType.EXPRESSION, "SELECT {{ v }} AS a, 7"),
     ):
         try:
-            found = parse_value(InputSpec(type=kind), value, Home())
+            found = parse_value(InputSpec(type=kind), value, PlaybookHome())
         except ValueError:
             continue
         assert len(split_statements(filled(around, {"v": found}))) == 1

@@ -12,12 +12,12 @@ from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.playbooks import journal as journals
 from snowmelt.playbooks import performing
-from snowmelt.playbooks.inputs import Home
+from snowmelt.playbooks.inputs import PlaybookHome
 from snowmelt.playbooks.journal import opened, run_ids
 from snowmelt.playbooks.library import parsed
 from snowmelt.playbooks.model import Decision
-from snowmelt.playbooks.ports import Answer, PlaybookOutcome
-from snowmelt.playbooks.running import Runner
+from snowmelt.playbooks.ports import CheckpointAnswer, PlaybookOutcome
+from snowmelt.playbooks.running import PlaybookRunner
 from snowmelt.playbooks.starting import begun
 from snowmelt.playbooks.values import resolved
 from tests.playbooks.world import Script, World
@@ -143,18 +143,20 @@ def crash_at(monkeypatch: pytest.MonkeyPatch, nth: int | None) -> None:
 
 
 def start(world: World, folder: Path, script: Script, **inputs: str) -> PlaybookOutcome:
-    values = resolved(PLAYBOOK, inputs, Home(), lambda *_: None)
-    with begun(folder, PLAYBOOK, values, Home(), "here") as journal:
-        return Runner(world.execute, PLAYBOOK, journal, script, lambda _: None).go_on()
+    values = resolved(PLAYBOOK, inputs, PlaybookHome(), lambda *_: None)
+    with begun(folder, PLAYBOOK, values, PlaybookHome(), "here") as journal:
+        return PlaybookRunner(world.execute, PLAYBOOK, journal, script, lambda _: None).go_on()
 
 
-def later(world: World, folder: Path, script: Script, work: Callable[[Runner], PlaybookOutcome]) -> PlaybookOutcome:
+def later(
+    world: World, folder: Path, script: Script, work: Callable[[PlaybookRunner], PlaybookOutcome]
+) -> PlaybookOutcome:
     with opened(folder, run_ids(folder)[-1]) as journal:
-        return work(Runner(world.execute, PLAYBOOK, journal, script, lambda _: None))
+        return work(PlaybookRunner(world.execute, PLAYBOOK, journal, script, lambda _: None))
 
 
 def go_on(world: World, folder: Path, script: Script) -> PlaybookOutcome:
-    return later(world, folder, script, Runner.go_on)
+    return later(world, folder, script, PlaybookRunner.go_on)
 
 
 def abort(world: World, folder: Path, script: Script) -> PlaybookOutcome:
@@ -227,9 +229,9 @@ def test_checkpoints_wait_and_go_on(tmp_path: Path) -> None:
     world = World()
     assert start(world, tmp_path, Script({})) is PlaybookOutcome.WAITING
     assert world.tables[FIRST] == ["2", "10"], "the checkpoint is behind its step"
-    approved = {"change-it": [Answer(Decision.APPROVE)]}
+    approved = {"change-it": [CheckpointAnswer(Decision.APPROVE)]}
     assert go_on(world, tmp_path, Script(approved)) is PlaybookOutcome.WAITING
-    answers = {**approved, "make-the-second-in-one-way": [Answer(Decision.APPROVE)]}
+    answers = {**approved, "make-the-second-in-one-way": [CheckpointAnswer(Decision.APPROVE)]}
     assert go_on(world, tmp_path, Script(answers)) is PlaybookOutcome.FINISHED
     assert world.tables == DONE
 
@@ -237,7 +239,7 @@ def test_checkpoints_wait_and_go_on(tmp_path: Path) -> None:
 def test_abort_at_a_checkpoint_leaves_nothing(tmp_path: Path) -> None:
     world = World()
     world.tables["SNOWMELT.PUBLIC.OTHER"] = ["7"]
-    script = Script({"change-it": [Answer(Decision.ABORT)]})
+    script = Script({"change-it": [CheckpointAnswer(Decision.ABORT)]})
     assert start(world, tmp_path, script) is PlaybookOutcome.ABORTED
     assert world.tables == {"SNOWMELT.PUBLIC.OTHER": ["7"]}
     undone = [text for text in script.said if text.startswith("Undoing")]
@@ -247,8 +249,8 @@ def test_abort_at_a_checkpoint_leaves_nothing(tmp_path: Path) -> None:
 def test_a_different_approach_undoes_the_step_and_takes_the_other_branch(tmp_path: Path) -> None:
     world = World()
     answers = {
-        "change-it": [Answer(Decision.APPROVE)],
-        "make-the-second-in-one-way": [Answer(Decision.DIFFERENT_APPROACH)],
+        "change-it": [CheckpointAnswer(Decision.APPROVE)],
+        "make-the-second-in-one-way": [CheckpointAnswer(Decision.DIFFERENT_APPROACH)],
     }
     assert start(world, tmp_path, Script(answers)) is PlaybookOutcome.FINISHED
     assert world.tables == {FIRST: ["2", "10"], SECOND: ["4"]}
@@ -256,10 +258,10 @@ def test_a_different_approach_undoes_the_step_and_takes_the_other_branch(tmp_pat
 
 def test_modify_undoes_the_step_and_does_it_anew(tmp_path: Path) -> None:
     world = World()
-    modify = Answer(Decision.MODIFY, {"second": "THIRD"})
+    modify = CheckpointAnswer(Decision.MODIFY, {"second": "THIRD"})
     answers = {
-        "change-it": [Answer(Decision.APPROVE)],
-        "make-the-second-in-one-way": [modify, Answer(Decision.APPROVE)],
+        "change-it": [CheckpointAnswer(Decision.APPROVE)],
+        "make-the-second-in-one-way": [modify, CheckpointAnswer(Decision.APPROVE)],
     }
     assert start(world, tmp_path, Script(answers)) is PlaybookOutcome.FINISHED
     assert world.tables == {FIRST: ["2", "10"], "SNOWMELT.PUBLIC.THIRD": ["3"]}
@@ -267,8 +269,8 @@ def test_modify_undoes_the_step_and_does_it_anew(tmp_path: Path) -> None:
 
 def test_an_input_that_a_finished_step_used_stays(tmp_path: Path) -> None:
     world = World()
-    modify = Answer(Decision.MODIFY, {"value": "5"})
-    answers = {"change-it": [Answer(Decision.APPROVE)], "make-the-second-in-one-way": [modify]}
+    modify = CheckpointAnswer(Decision.MODIFY, {"value": "5"})
+    answers = {"change-it": [CheckpointAnswer(Decision.APPROVE)], "make-the-second-in-one-way": [modify]}
     script = Script(answers)
     assert start(world, tmp_path, script) is PlaybookOutcome.FAILED
     assert any("can't be changed any more" in text for text in script.said)

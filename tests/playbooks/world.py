@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from snowmelt.core import errors, types
 from snowmelt.playbooks.model import Decision, PlaybookStep, Probe
-from snowmelt.playbooks.ports import Answer, Question
+from snowmelt.playbooks.ports import CheckpointAnswer, CheckpointQuestion
 from snowmelt.runtime.results import Result, ResultColumn
 
 _CREATE = re.compile(r"CREATE TABLE IF NOT EXISTS (\S+)")
@@ -79,7 +79,7 @@ def result(name: str, values: list[str]) -> Result:
 class Script:
     """An operator that answers from a list, and remembers what was shown."""
 
-    def __init__(self, answers: dict[str, list[Answer]] | None = None) -> None:
+    def __init__(self, answers: dict[str, list[CheckpointAnswer]] | None = None) -> None:
         self.answers = answers
         self.said: list[str] = []
 
@@ -101,8 +101,8 @@ class Script:
     def trouble(self, error: str, recovery: str) -> None:
         self.said.append(f"{error} -> {recovery}")
 
-    def decide(self, question: Question) -> Answer | None:
+    def decide(self, question: CheckpointQuestion) -> CheckpointAnswer | None:
         if self.answers is None:
-            return Answer(Decision.APPROVE)
+            return CheckpointAnswer(Decision.APPROVE)
         given = self.answers.get(question.step.id, [])
         return given[question.answered] if question.answered < len(given) else None

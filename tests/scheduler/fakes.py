@@ -9,16 +9,16 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from snowmelt.core.clock import Clock, ManualClock
-from snowmelt.scheduler.graph import DynamicTable, Graph, Round, SchedulingState, Suspension
-from snowmelt.scheduler.ports import FailedRefresh, RefreshRequest, RefreshState
+from snowmelt.scheduler.graph import DynamicTable, LagGraph, Round, SchedulingState, Suspension
+from snowmelt.scheduler.ports import FailedRefresh, RefreshEnd, RefreshRequest
 from snowmelt.scheduler.retries import Retries
-from snowmelt.scheduler.runner import Runner
+from snowmelt.scheduler.runner import RefreshRunner
 from tests.support.waiting import DEADLINE
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 AT_ONCE = Retries(attempts=3, first_wait=0.0, longest_wait=0.0)
 
-Behaviour = Callable[[RefreshRequest], RefreshState | None]
+Behaviour = Callable[[RefreshRequest], RefreshEnd | None]
 
 
 class FakeCatalog:
@@ -31,19 +31,19 @@ class FakeCatalog:
         self.broken: dict[str, int] = {}
         """How many more calls of a method fail."""
 
-    def load(self) -> Graph:
+    def load(self) -> LagGraph:
         with self.changed:
             self.loads += 1
             self.changed.notify_all()
             self._break("load")
-            return Graph(tuple(self.tables.values()))
+            return LagGraph(tuple(self.tables.values()))
 
     def record(self, outcomes: Sequence[FailedRefresh]) -> None:
         with self.changed:
             self._break("record")
             for outcome in outcomes:
                 table = self.tables[outcome.table]
-                failures = table.failures + (outcome.state is RefreshState.FAILED)
+                failures = table.failures + (outcome.state is RefreshEnd.FAILED)
                 attempted = max(outcome.data_timestamp, table.attempted or outcome.data_timestamp)
                 self.tables[table.id] = replace(table, failures=failures, attempted=attempted)
             self.outcomes += outcomes
@@ -69,7 +69,7 @@ class FakeCatalog:
         with self.changed:
             assert self.changed.wait_for(condition, DEADLINE), "it did not happen in time"
 
-    def await_states(self, *expected: tuple[str, RefreshState]) -> None:
+    def await_states(self, *expected: tuple[str, RefreshEnd]) -> None:
         self.await_that(lambda: set(expected) <= {(o.table, o.state) for o in self.outcomes})
 
     def await_successes(self, table: str, number: int = 1) -> None:
@@ -101,7 +101,7 @@ class FakeRefresher:
             raise OSError("can't begin")
         return round_.data_timestamp + self.later
 
-    def refresh(self, request: RefreshRequest) -> RefreshState:
+    def refresh(self, request: RefreshRequest) -> RefreshEnd:
         with self._catalog.changed:
             self.twice_at_once |= request.table in self.running
             self.running.add(request.table)
@@ -113,7 +113,7 @@ class FakeRefresher:
             state = behaviour(request) if behaviour else None
             if state is None:
                 self._catalog.success(request)
-            return state or RefreshState.SUCCEEDED
+            return state or RefreshEnd.SUCCEEDED
         finally:
             with self._catalog.changed:
                 self.running.discard(request.table)
@@ -144,8 +144,8 @@ class Gate:
 @contextmanager
 def running(
     catalog: FakeCatalog, refresher: FakeRefresher, clock: Clock | None = None, *, max_parallel: int = 4
-) -> Iterator[Runner]:
-    runner = Runner(catalog, refresher, clock or ManualClock(NOON), max_parallel, retries=AT_ONCE)
+) -> Iterator[RefreshRunner]:
+    runner = RefreshRunner(catalog, refresher, clock or ManualClock(NOON), max_parallel, retries=AT_ONCE)
     runner.start()
     try:
         yield runner

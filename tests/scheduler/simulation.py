@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from snowmelt.scheduler.graph import DynamicTable, Graph, Round, SchedulingState, TickPlan
+from snowmelt.scheduler.graph import DynamicTable, LagGraph, Round, SchedulingState, TickPlan
 from snowmelt.scheduler.progress import RoundProgress
 from snowmelt.scheduler.tick import tick
 
@@ -94,7 +94,9 @@ class Simulation:
     def _tick(self) -> None:
         self.ticks += 1
         self._replan = False
-        plan = self._plan = tick(Graph(tuple(self.tables.values()), {base: at for at, base in self._commits}), self.now)
+        plan = self._plan = tick(
+            LagGraph(tuple(self.tables.values()), {base: at for at, base in self._commits}), self.now
+        )
         assert plan.next_due is None or plan.next_due > self.now, "the runner would spin"
         for suspension in plan.suspensions:
             self.change(suspension.table, state=SchedulingState.SUSPENDED)

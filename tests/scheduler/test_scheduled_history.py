@@ -14,7 +14,7 @@ from snowmelt.features.dynamic_tables.scheduled import ScheduledTables
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.incremental import filling
 from snowmelt.runtime.session import Session
-from snowmelt.scheduler.ports import FailedRefresh, RefreshRequest, RefreshState
+from snowmelt.scheduler.ports import FailedRefresh, RefreshEnd, RefreshRequest
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_a_refresh_that_is_tried_again_has_one_row(
             scheduled.refresh(request(session, id, at))
         [(state, message, details)] = history(session, "D")
         assert (state, "network" in message, details.get("attempts", 1)) == ("FAILED", True, attempt)
-    assert scheduled.refresh(request(session, id, at)) is RefreshState.SUCCEEDED
+    assert scheduled.refresh(request(session, id, at)) is RefreshEnd.SUCCEEDED
     [(state, message, details)] = history(session, "D")
     assert (state, message, details["attempts"]) == ("SUCCEEDED", "", 3)
 
@@ -86,7 +86,7 @@ def test_a_lag_that_can_not_be_kept_is_one_row(scheduled: ScheduledTables, sessi
         scheduled.refresh(request(session, id, session.account.state.settle()))
 
     def skipped() -> None:
-        scheduled.record([FailedRefresh(id, session.account.state.settle(), RefreshState.SKIPPED)])
+        scheduled.record([FailedRefresh(id, session.account.state.settle(), RefreshEnd.SKIPPED)])
 
     refreshed()
     skipped()

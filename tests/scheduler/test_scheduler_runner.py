@@ -10,8 +10,8 @@ import pytest
 from snowmelt.core.clock import ManualClock, SystemClock
 from snowmelt.core.errors import SnowmeltError, WriteConflictError, cancelled
 from snowmelt.scheduler.graph import DynamicTable, SchedulingState
-from snowmelt.scheduler.ports import RefreshRequest, RefreshState
-from snowmelt.scheduler.runner import Runner
+from snowmelt.scheduler.ports import RefreshEnd, RefreshRequest
+from snowmelt.scheduler.runner import RefreshRunner
 from tests.scheduler.fakes import AT_ONCE, DEADLINE, NOON, FakeCatalog, FakeRefresher, Gate, running
 
 MINUTE = timedelta(minutes=1)
@@ -85,7 +85,7 @@ def test_a_failure_leaves_other_branches_alone() -> None:
     with running(catalog, refresher):
         catalog.await_successes("e")
         catalog.await_states(
-            ("b", RefreshState.FAILED), ("c", RefreshState.UPSTREAM_FAILED), ("d", RefreshState.UPSTREAM_FAILED)
+            ("b", RefreshEnd.FAILED), ("c", RefreshEnd.UPSTREAM_FAILED), ("d", RefreshEnd.UPSTREAM_FAILED)
         )
     assert len(catalog.outcomes) == 3
     assert {outcome.data_timestamp for outcome in catalog.outcomes} == {NOON}
@@ -112,7 +112,7 @@ def test_transient_errors_are_tried_again() -> None:
 def test_a_transient_error_that_stays_is_a_failure() -> None:
     catalog, refresher = fakes(table("a"), a=raising(WriteConflictError("A")))
     with running(catalog, refresher):
-        catalog.await_states(("a", RefreshState.FAILED))
+        catalog.await_states(("a", RefreshEnd.FAILED))
     assert refresher.started == ["a"] * AT_ONCE.attempts
 
 
@@ -143,10 +143,10 @@ def test_a_refresh_that_is_due_while_the_last_one_runs_starts_right_after_it() -
             loads = catalog.loads
             runner.wake()
             catalog.await_that(lambda loads=loads: catalog.loads > loads)  # type: ignore[misc]
-        catalog.await_states(("a", RefreshState.SKIPPED))
+        catalog.await_states(("a", RefreshEnd.SKIPPED))
         gate.open()
         catalog.await_successes("a", 2)
-    assert [outcome.state for outcome in catalog.outcomes] == [RefreshState.SKIPPED]
+    assert [outcome.state for outcome in catalog.outcomes] == [RefreshEnd.SKIPPED]
     assert catalog.succeeded[1].data_timestamp == NOON + 5 * MINUTE
 
 
@@ -176,7 +176,7 @@ def test_the_last_failure_too_many_suspends_without_waiting_for_the_next_tick() 
 def test_stopping_starts_nothing_that_became_due() -> None:
     catalog, refresher = fakes(table("a", data_timestamp=NOON))
     clock = ManualClock(NOON)
-    runner = Runner(catalog, refresher, clock, 2)
+    runner = RefreshRunner(catalog, refresher, clock, 2)
     runner.start()
     catalog.await_that(lambda: catalog.loads == 1)
     clock.advance(MINUTE)
@@ -198,7 +198,7 @@ def test_never_more_at_once_than_allowed_and_the_most_urgent_first() -> None:
 
 def test_stopping_lets_what_runs_finish_and_starts_nothing_more() -> None:
     catalog, refresher = fakes(table("a"), table("b", "a"))
-    runner = Runner(catalog, refresher, ManualClock(NOON), 2)
+    runner = RefreshRunner(catalog, refresher, ManualClock(NOON), 2)
 
     def until_told_to_stop(request: RefreshRequest) -> None:
         assert runner._stopping.wait(DEADLINE)
@@ -222,18 +222,18 @@ def test_stopping_cancels_what_does_not_finish() -> None:
         raise cancelled()
 
     refresher.behaviour["a"] = until_cancelled
-    runner = Runner(catalog, refresher, ManualClock(NOON), 2)
+    runner = RefreshRunner(catalog, refresher, ManualClock(NOON), 2)
     runner.start()
     refresher.await_started("a")
     assert runner.stop(0.0)
-    assert [(outcome.table, outcome.state) for outcome in catalog.outcomes] == [("a", RefreshState.CANCELLED)]
+    assert [(outcome.table, outcome.state) for outcome in catalog.outcomes] == [("a", RefreshEnd.CANCELLED)]
     assert catalog.tables["a"].failures == 0
 
 
 def test_what_can_not_be_cancelled_is_said() -> None:
     gate = Gate()
     catalog, refresher = fakes(table("a"), a=gate)
-    runner = Runner(catalog, refresher, ManualClock(NOON), 2)
+    runner = RefreshRunner(catalog, refresher, ManualClock(NOON), 2)
     runner.start()
     refresher.await_started("a")
     assert not runner.stop(0.0, cancel_timeout=0.0)
@@ -243,14 +243,14 @@ def test_what_can_not_be_cancelled_is_said() -> None:
 
 def test_a_stopped_runner_that_never_started() -> None:
     catalog, refresher = fakes()
-    assert Runner(catalog, refresher, ManualClock(NOON), 2).stop(0.0)
+    assert RefreshRunner(catalog, refresher, ManualClock(NOON), 2).stop(0.0)
 
 
 def test_another_runner_goes_on_where_the_first_stood() -> None:
     catalog, refresher = fakes(table("a"), table("b", "a"), b=raising(ValueError("no")))
     clock = ManualClock(NOON)
     with running(catalog, refresher, clock):
-        catalog.await_states(("b", RefreshState.FAILED))
+        catalog.await_states(("b", RefreshEnd.FAILED))
     del refresher.behaviour["b"]
     clock.advance(timedelta(hours=3))
     with running(catalog, refresher, clock):
@@ -275,7 +275,7 @@ def test_a_catalog_that_fails_delays_but_stops_nothing(method: str, times: int) 
     catalog.broken[method] = times
     with running(catalog, refresher):
         catalog.await_successes("a")
-        catalog.await_states(("c", RefreshState.FAILED))
+        catalog.await_states(("c", RefreshEnd.FAILED))
         catalog.await_that(lambda: catalog.tables["b"].state is SchedulingState.SUSPENDED)
     assert refresher.started.count("c") == 1
 
@@ -291,7 +291,7 @@ def test_one_outcome_that_can_not_be_recorded_holds_nobody_else_back() -> None:
 
     refresher.behaviour["gone"] = drop
     with running(catalog, refresher, clock, max_parallel=1) as runner:
-        catalog.await_states(("a", RefreshState.FAILED))
+        catalog.await_states(("a", RefreshEnd.FAILED))
         del refresher.behaviour["a"]
         clock.advance(MINUTE)
         runner.wake()
@@ -319,13 +319,13 @@ def test_even_an_exit_in_a_refresh_is_only_its_failure() -> None:
     catalog, refresher = fakes(table("a"), table("b"), a=raising(SystemExit(1)))
     with running(catalog, refresher):
         catalog.await_successes("b")
-        catalog.await_states(("a", RefreshState.FAILED))
+        catalog.await_states(("a", RefreshEnd.FAILED))
 
 
 def test_a_table_somebody_refreshes_by_hand_is_skipped_with_those_that_read_it() -> None:
-    catalog, refresher = fakes(table("a"), table("b", "a"), a=lambda request: RefreshState.SKIPPED)
+    catalog, refresher = fakes(table("a"), table("b", "a"), a=lambda request: RefreshEnd.SKIPPED)
     with running(catalog, refresher):
-        catalog.await_states(("a", RefreshState.SKIPPED), ("b", RefreshState.SKIPPED))
+        catalog.await_states(("a", RefreshEnd.SKIPPED), ("b", RefreshEnd.SKIPPED))
     assert catalog.succeeded == []
 
 

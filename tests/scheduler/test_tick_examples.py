@@ -9,7 +9,7 @@ from time import process_time
 
 import pytest
 
-from snowmelt.scheduler.graph import DOWNSTREAM, DynamicTable, Graph, SchedulingState, TargetLag, TickPlan
+from snowmelt.scheduler.graph import DOWNSTREAM, DynamicTable, LagGraph, SchedulingState, TargetLag, TickPlan
 from snowmelt.scheduler.periods import GRAIN, due_tick, refresh_period
 from snowmelt.scheduler.tick import tick
 from snowmelt.scheduler.topology import Unscheduled, effective_lags, topology, unscheduled
@@ -28,7 +28,7 @@ def table(
 
 
 def plan(now: datetime, *tables: DynamicTable) -> TickPlan:
-    return tick(Graph(tables), now)
+    return tick(LagGraph(tables), now)
 
 
 def started(found: TickPlan) -> list[tuple[datetime, tuple[str, ...]]]:
@@ -171,7 +171,7 @@ def test_five_failures_suspend_and_readers_rest() -> None:
 def test_reasons_not_to_be_scheduled() -> None:
     suspended, disabled = SchedulingState.SUSPENDED, SchedulingState.DISABLED
     shape = topology(
-        Graph(
+        LagGraph(
             (
                 table("suspended", state=suspended),
                 table("reader", "suspended"),
@@ -204,7 +204,7 @@ def test_reasons_not_to_be_scheduled() -> None:
 
 def test_downstream_takes_the_smallest_lag_of_its_scheduled_readers() -> None:
     shape = topology(
-        Graph(
+        LagGraph(
             (
                 table("a", lag=DOWNSTREAM),
                 table("b", "a", lag=DOWNSTREAM),
@@ -255,7 +255,7 @@ def test_a_commit_makes_a_table_without_changes_due_at_once() -> None:
     """Its last refresh that found something is long ago; a lag of ten minutes does not make it wait."""
     idle = table("a", lag=10 * MINUTE, sources=("base",), worked=NOON - 20 * MINUTE)
     commit = NOON + SECOND / 3
-    found = tick(Graph((idle,), {"base": commit}), commit)
+    found = tick(LagGraph((idle,), {"base": commit}), commit)
     assert started(found) == [(commit, ("a",))]
     assert found.rounds[0].members[0].working
 
@@ -263,7 +263,7 @@ def test_a_commit_makes_a_table_without_changes_due_at_once() -> None:
 def test_commits_do_not_refresh_more_often_than_the_lag_needs() -> None:
     """It has just been refreshed with changes: the next commits wait for the same tick as they would by time."""
     busy = table("a", lag=10 * MINUTE, sources=("base",), worked=NOON)
-    found = tick(Graph((busy,), {"base": NOON + SECOND}), NOON + SECOND)
+    found = tick(LagGraph((busy,), {"base": NOON + SECOND}), NOON + SECOND)
     quiet = plan(NOON + SECOND, busy)
     assert started(found) == []
     assert found.next_due == quiet.next_due == found.openings["base"]
@@ -271,7 +271,7 @@ def test_commits_do_not_refresh_more_often_than_the_lag_needs() -> None:
 
 def test_a_commit_that_the_table_shows_is_nothing_new() -> None:
     idle = table("a", sources=("base",))
-    assert started(tick(Graph((idle,), {"base": NOON}), NOON + SECOND)) == []
+    assert started(tick(LagGraph((idle,), {"base": NOON}), NOON + SECOND)) == []
 
 
 @pytest.mark.parametrize("how", ["chain", "disabled", "beyond"])
@@ -281,13 +281,13 @@ def test_commits_are_heard_through_whatever_stands_between(how: str) -> None:
         "disabled": (table("base", state=SchedulingState.DISABLED), table("b", "base")),
         "beyond": (table("b", beyond=("base",)),),
     }[how]
-    found = tick(Graph(tables, {"base": NOON + SECOND}), NOON + SECOND)
+    found = tick(LagGraph(tables, {"base": NOON + SECOND}), NOON + SECOND)
     assert "base" in found.openings
     assert [table_ for round_ in found.rounds for table_ in round_.tables][-1] == "b"
 
 
 def test_after_a_failure_the_next_tick_comes_before_any_commit() -> None:
     failed = table("a", sources=("base",), attempted=NOON + SECOND, failures=1)
-    found = tick(Graph((failed,), {"base": NOON + 2 * SECOND}), NOON + 2 * SECOND)
+    found = tick(LagGraph((failed,), {"base": NOON + 2 * SECOND}), NOON + 2 * SECOND)
     assert started(found) == []
     assert found.next_due == plan(NOON + 2 * SECOND, failed).next_due

@@ -7,7 +7,7 @@ from datetime import timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snowmelt.scheduler.graph import DOWNSTREAM, Downstream, DynamicTable, Graph, SchedulingState
+from snowmelt.scheduler.graph import DOWNSTREAM, Downstream, DynamicTable, LagGraph, SchedulingState
 from snowmelt.scheduler.tick import tick
 from snowmelt.scheduler.topology import Unscheduled, effective_lags, topology, unscheduled
 from tests.scheduler.simulation import START, Simulation
@@ -48,7 +48,7 @@ def worlds(draw: st.DrawFn, *, feasible: bool) -> Simulation:
 @given(worlds(feasible=True))
 def test_lag_stays_within_the_target_when_durations_allow_it(world: Simulation) -> None:
     world.run(300)
-    shape = topology(Graph(tuple(world.tables.values())))
+    shape = topology(LagGraph(tuple(world.tables.values())))
     for table, lag in effective_lags(shape, unscheduled(shape)).items():
         stands_at = world.tables[table].data_timestamp
         assert stands_at is not None
@@ -84,7 +84,7 @@ def test_overload_and_failures_break_nothing(world: Simulation, parallel: int, d
 @settings(max_examples=100, deadline=None)
 @given(worlds(feasible=False))
 def test_tables_nobody_needs_are_never_refreshed(world: Simulation) -> None:
-    shape = topology(Graph(tuple(world.tables.values())))
+    shape = topology(LagGraph(tuple(world.tables.values())))
     idle = {table for table, reason in unscheduled(shape).items() if reason is Unscheduled.NO_CONSUMER}
     world.run(20)
     for table in world.tables:
@@ -97,7 +97,7 @@ def test_tables_of_one_connected_graph_due_at_one_tick_share_the_data_timestamp(
     world: Simulation, data: st.DataObject
 ) -> None:
     later = START + timedelta(seconds=data.draw(st.floats(0, 300)))
-    graph = Graph(tuple(world.tables.values()))
+    graph = LagGraph(tuple(world.tables.values()))
     plan = tick(graph, later)
     assert plan == tick(graph, later)
     stamps: dict[str, set[object]] = {}
@@ -113,12 +113,12 @@ def test_tables_of_one_connected_graph_due_at_one_tick_share_the_data_timestamp(
 def test_suspended_tables_and_those_that_read_them_rest(world: Simulation, data: st.DataObject) -> None:
     stopped = data.draw(st.sampled_from(sorted(world.tables)))
     world.run(10)
-    scheduled = set(world.tables) - set(unscheduled(topology(Graph(tuple(world.tables.values())))))
+    scheduled = set(world.tables) - set(unscheduled(topology(LagGraph(tuple(world.tables.values())))))
     before = {table: len(world.succeeded(table)) for table in world.tables}
     running = {table for table, state in world.tables.items() if state.refreshing is not None}
     world.change(stopped, state=SchedulingState.SUSPENDED)
     world.wake()
-    shape = topology(Graph(tuple(world.tables.values())))
+    shape = topology(LagGraph(tuple(world.tables.values())))
     resting = {
         table
         for table, reason in unscheduled(shape).items()
@@ -142,7 +142,7 @@ def test_commits_make_tables_fresh_sooner_but_not_more_often(world: Simulation, 
         world.run(pause)
         world.commit(base)
     seconds = (world.now - START).total_seconds()
-    shape = topology(Graph(tuple(world.tables.values())))
+    shape = topology(LagGraph(tuple(world.tables.values())))
     for table, lag in effective_lags(shape, unscheduled(shape)).items():
         assert max(world.lags.get(table, [timedelta()])) <= lag
         assert "SKIPPED" not in world.states(table)

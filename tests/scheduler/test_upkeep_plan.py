@@ -12,22 +12,22 @@ from snowmelt.scheduler.upkeep import (
     CHECKPOINT_OVERDUE,
     AccountFacts,
     Budget,
-    Checkpoint,
+    CheckpointJob,
     Compact,
     Group,
     Job,
     Purge,
     RemoveLeftovers,
-    Rules,
     TableFacts,
     TidyStore,
     TrimHistories,
-    Vacuum,
+    UpkeepRules,
+    VacuumJob,
     plan,
 )
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
-RULES = Rules()
+RULES = UpkeepRules()
 DONE = AccountFacts(NOW, NOW, NOW, NOW)
 
 instants = st.one_of(st.none(), st.integers(0, 100_000).map(lambda seconds: NOW - timedelta(seconds=seconds)))
@@ -69,16 +69,16 @@ def test_the_most_files_first_within_the_budget() -> None:
 
 def test_a_checkpoint_that_nobody_made() -> None:
     assert planned(quiet(since_checkpoint=CHECKPOINT_OVERDUE - 1)) == []
-    assert planned(quiet(since_checkpoint=CHECKPOINT_OVERDUE)) == [Checkpoint("t", "T", 5)]
+    assert planned(quiet(since_checkpoint=CHECKPOINT_OVERDUE)) == [CheckpointJob("t", "T", 5)]
 
 
 def test_a_table_is_vacuumed_now_and_then() -> None:
     long_ago, just_now = NOW - RULES.vacuum_every, NOW - RULES.vacuum_every / 2
     assert planned(quiet(floor=4, vacuumed_at=just_now)) == []
-    assert planned(quiet(floor=4, vacuumed_at=long_ago)) == [Vacuum("t", "T", 4, orphans=False)]
+    assert planned(quiet(floor=4, vacuumed_at=long_ago)) == [VacuumJob("t", "T", 4, orphans=False)]
     assert planned(quiet(vacuumed_at=long_ago)) == []
-    assert planned(quiet(orphans_at=NOW - RULES.orphans_every)) == [Vacuum("t", "T", 3, orphans=True)]
-    assert planned(quiet(cleaned=-1, vacuumed_at=None)) == [Vacuum("t", "T", 3, orphans=False)]
+    assert planned(quiet(orphans_at=NOW - RULES.orphans_every)) == [VacuumJob("t", "T", 3, orphans=True)]
+    assert planned(quiet(cleaned=-1, vacuumed_at=None)) == [VacuumJob("t", "T", 3, orphans=False)]
 
 
 def test_records_every_hour() -> None:
@@ -98,9 +98,9 @@ def test_every_job_has_a_reason_and_the_budget_holds(facts: list[TableFacts], si
         match job:
             case Compact():
                 assert Group(job.files, job.bytes) in known[job.table_id].groups
-            case Checkpoint():
+            case CheckpointJob():
                 assert known[job.table_id].since_checkpoint >= CHECKPOINT_OVERDUE
-            case Vacuum():
+            case VacuumJob():
                 table = known[job.table_id]
                 assert job.floor == table.floor
                 assert job.orphans or table.floor > table.cleaned

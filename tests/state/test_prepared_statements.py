@@ -13,7 +13,7 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.state import catalog, containers, dynamic, queries, shapes, versions, warehouses
 from snowmelt.state.columns import Instant
 from snowmelt.state.model import TableVersion
-from snowmelt.state.prepared import Opened, Prepared
+from snowmelt.state.prepared import OpenedTransaction, Prepared
 from snowmelt.state.store import StateStore
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -59,7 +59,7 @@ def test_every_query_gives_the_same_both_ways(store: StateStore, prepared: Prepa
     with store.read() as state:
         scope = state._scope
         by_driver = prepared.rows(scope, values)
-        assert by_driver == prepared.rows(Opened(scope.connection, None), values)
+        assert by_driver == prepared.rows(OpenedTransaction(scope.connection, None), values)
         assert prepared.rows(scope, values) == by_driver, "asked again"
 
 

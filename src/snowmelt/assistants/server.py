@@ -19,7 +19,7 @@ from pydantic import BaseModel, ValidationError
 
 from snowmelt.assistants.answers import changes_something, conversation_answer, rows_answer
 from snowmelt.backfill.model import BackfillRequest
-from snowmelt.backfill.planning import Planner
+from snowmelt.backfill.planning import BackfillPlanner
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import literal
 from snowmelt.core.version import VERSION
@@ -229,7 +229,7 @@ def _add_reading(tools: Tools, session: Callable[[], Executes]) -> None:
         if query and changes_something(query):
             raise ToolError("The query may change something, and a plan changes nothing.")
         request = BackfillRequest(table, source or None, query or None, None, column, start or None, end or None)
-        planner = Planner(session().execute, [])
+        planner = BackfillPlanner(session().execute, [])
         plan, downstream = planner.plan(request)
         return {
             "table": str(plan.name), "source": plan.source, "refreshed_after_it": list(plan.leaves),

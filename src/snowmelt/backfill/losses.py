@@ -7,7 +7,7 @@ from datetime import datetime
 
 from snowmelt.backfill import errors as backfill_errors
 from snowmelt.backfill.model import BackfillPlan
-from snowmelt.backfill.standing import Left, Standing, State
+from snowmelt.backfill.standing import BackfillStanding, BackfillState, Left
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import literal, quote
 from snowmelt.playbooks.claims import Execute
@@ -17,10 +17,10 @@ _NAMED_WRITES = 10
 _NO_DATA = ("OPTIMIZE", "ALTER TABLE", "CREATE TABLE", "UNDO")
 
 
-def check_may_begin(execute: Execute, plan: BackfillPlan, others: Iterable[Standing]) -> None:
+def check_may_begin(execute: Execute, plan: BackfillPlan, others: Iterable[BackfillStanding]) -> None:
     """Two that are under way over the same rows could be undone in no order."""
     for other in others:
-        if other.plan.name != plan.name or other.state not in (State.RUNNING, State.UNDOING):
+        if other.plan.name != plan.name or other.state not in (BackfillState.RUNNING, BackfillState.UNDOING):
             continue
         relations = [str(plan.name), plan.source, other.plan.source, *([other.plan.saved] if other.saved else ())]
         if _meet(execute, plan, other.plan, relations):
@@ -33,20 +33,20 @@ def check_may_begin(execute: Execute, plan: BackfillPlan, others: Iterable[Stand
 class Losses:
     """Looks at a backfill that is to be undone, and changes nothing."""
 
-    def __init__(self, execute: Execute, standing: Standing, later: Sequence[Standing]) -> None:
+    def __init__(self, execute: Execute, standing: BackfillStanding, later: Sequence[BackfillStanding]) -> None:
         self._execute = execute
         self._standing = standing
         self._later = later
         """Backfills that began after it, whatever their table."""
 
-    def later_backfills(self) -> list[Standing]:
+    def later_backfills(self) -> list[BackfillStanding]:
         """Those that replaced rows of the same range and were not undone."""
         plan = self._standing.plan
         found = []
         for other in self._later:
-            if other.plan.name != plan.name or other.state is State.UNDONE or not other.begun:
+            if other.plan.name != plan.name or other.state is BackfillState.UNDONE or not other.begun:
                 continue
-            saved = [] if other.state is State.ACCEPTED else [other.plan.saved]
+            saved = [] if other.state is BackfillState.ACCEPTED else [other.plan.saved]
             if _meet(self._execute, plan, other.plan, [str(plan.name), plan.saved, *saved]):
                 found.append(other)
         return found
@@ -60,7 +60,7 @@ class Losses:
             f"backfill {other.plan.run} ({other.state}) replaced rows of the same range"
             for other in self.later_backfills()
             # An accepted one that left the rows as they were has nothing to lose, and can't be undone any more.
-            if changed or other.state is not State.ACCEPTED
+            if changed or other.state is not BackfillState.ACCEPTED
         ]
         for chunk in changed:
             where = f"chunk {chunk + 1} of {len(plan.chunks)} ({plan.chunks[chunk]})"

@@ -13,7 +13,7 @@ AFTER = "after"
 CHANGED = "changed"
 
 
-class Streams(StrEnum):
+class StreamPolicy(StrEnum):
     REFUSE = "refuse"
     FOLLOW = "follow"
 
@@ -33,7 +33,7 @@ class BackfillRequest:
     chunk: str | None = None
     """The length of a chunk; by rows when it is not said."""
     chunk_rows: int = 1_000_000
-    streams: Streams = Streams.REFUSE
+    streams: StreamPolicy = StreamPolicy.REFUSE
     refresh: bool = True
 
 
@@ -123,7 +123,7 @@ class BackfillPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Downstream:
+class AffectedObjects:
     dynamic_tables: tuple[str, ...] = ()
     leaves: tuple[str, ...] = ()
     views: tuple[str, ...] = ()
@@ -133,7 +133,7 @@ class Downstream:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class BackfillEstimate:
     """What a dry run tells."""
 
     rows_now: int
@@ -145,4 +145,4 @@ class Estimate:
     cost: float
     basis: str
     """Where the rate comes from."""
-    downstream: Downstream = field(default_factory=Downstream)
+    downstream: AffectedObjects = field(default_factory=AffectedObjects)

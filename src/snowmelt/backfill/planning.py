@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from snowmelt.backfill import errors as backfill_errors
-from snowmelt.backfill.model import BackfillPlan, BackfillRequest, Downstream, Estimate, Streams
+from snowmelt.backfill.model import AffectedObjects, BackfillEstimate, BackfillPlan, BackfillRequest, StreamPolicy
 from snowmelt.backfill.ranges import Bound, RangeColumn, as_bound, cut_at, cut_keys, even_edges
-from snowmelt.backfill.rates import Rate
+from snowmelt.backfill.rates import BackfillRate
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, literal, quote, split_name
 from snowmelt.core.types import parse_type
@@ -24,13 +24,13 @@ from snowmelt.sql.statements.parse import parse_statement
 _SOURCE_ALIAS = "backfill_source"
 
 
-class Planner:
+class BackfillPlanner:
     def __init__(self, execute: Execute, saved_before: Sequence[str]) -> None:
         self._execute = execute
         self._saved_before = frozenset(saved_before)
         """Clones of earlier backfills, which are downstream of their table only by name."""
 
-    def plan(self, request: BackfillRequest) -> tuple[BackfillPlan, Downstream]:
+    def plan(self, request: BackfillRequest) -> tuple[BackfillPlan, AffectedObjects]:
         """Raises for what can't be done. Nothing is changed."""
         home = home_of(self._execute)
         table = self._target(request.table, (home.database, home.schema))
@@ -39,7 +39,7 @@ class Planner:
         source, pinned = self._source(request, (home.database, home.schema))
         within, chunks = self._range(request, ranged, source)
         downstream = self.downstream(table)
-        if downstream.streams and request.streams is Streams.REFUSE:
+        if downstream.streams and request.streams is StreamPolicy.REFUSE:
             raise backfill_errors.backfill(
                 f"Streams see the replaced rows of {table} as deletes and inserts: {', '.join(downstream.streams)}. "
                 "A consumer that adds up inserts alone would count them twice.",
@@ -134,7 +134,7 @@ class Planner:
         found = self._execute(f"SELECT DISTINCT EDGE FROM ({numbered}) WHERE MOD(PLACE, {rows}) = 0 ORDER BY EDGE")
         return [as_bound(column, row[0]) for row in found.rows()]
 
-    def downstream(self, table: ObjectName) -> Downstream:
+    def downstream(self, table: ObjectName) -> AffectedObjects:
         found = json.loads(str(self._value(f"SELECT SYSTEM$LINEAGE({literal(str(table))}, 'DOWNSTREAM')")))
         domains: dict[str, str] = {}
         read_by_dynamic: set[str] = set()
@@ -150,9 +150,11 @@ class Planner:
             for domain in ("DYNAMIC TABLE", "VIEW", "STREAM", "TABLE")
         }
         leaves = tuple(name for name in names["DYNAMIC TABLE"] if name not in read_by_dynamic)
-        return Downstream(names["DYNAMIC TABLE"], leaves, names["VIEW"], names["STREAM"], names["TABLE"])
+        return AffectedObjects(names["DYNAMIC TABLE"], leaves, names["VIEW"], names["STREAM"], names["TABLE"])
 
-    def estimate(self, plan: BackfillPlan, downstream: Downstream, rate: Rate, credit_price: float) -> Estimate:
+    def estimate(
+        self, plan: BackfillPlan, downstream: AffectedObjects, rate: BackfillRate, credit_price: float
+    ) -> BackfillEstimate:
         rows_now = int(str(self._value(f"SELECT COUNT(*) FROM {plan.name} WHERE {plan.within}")))
         # Named columns, so that one that the source lacks is found here.
         rows = f"SELECT {plan.listed} FROM {plan.source} WHERE {plan.within}"
@@ -160,7 +162,7 @@ class Planner:
         seconds = rate.seconds(rows_now + rows_then, len(plan.chunks))
         refresh_seconds = sum(self._refresh_seconds(name) for name in downstream.dynamic_tables) if plan.leaves else 0.0
         credits = (seconds + refresh_seconds) / 3600 * self._credits_per_hour()
-        return Estimate(
+        return BackfillEstimate(
             rows_now, rows_then, len(plan.chunks), seconds, refresh_seconds, credits, credits * credit_price,
             rate.basis, downstream,
         )  # fmt: skip

@@ -12,7 +12,7 @@ _ASSUMED_SECONDS_PER_CHUNK = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Rate:
+class BackfillRate:
     seconds_per_row: float = 1 / _ASSUMED_ROWS_PER_SECOND
     seconds_per_chunk: float = _ASSUMED_SECONDS_PER_CHUNK
     basis: str = "assumed: 20,000 rows and a chunk every 2 seconds"
@@ -21,7 +21,7 @@ class Rate:
         return rows * self.seconds_per_row + chunks * self.seconds_per_chunk
 
 
-def measured(runs: Iterable[list[Event]], table: str) -> Rate:
+def measured(runs: Iterable[list[Event]], table: str) -> BackfillRate:
     """From chunks of the same table, else of any; an assumption when there are none."""
     chunks: dict[bool, list[tuple[int, float]]] = {True: [], False: []}
     for events in runs:
@@ -31,10 +31,10 @@ def measured(runs: Iterable[list[Event]], table: str) -> Rate:
                 chunks[same].append((int(event["rows"]), float(event["seconds"])))
     found, whose = (chunks[True], "this table") if chunks[True] else (chunks[False], "other tables")
     if not found:
-        return Rate()
+        return BackfillRate()
     quickest = min(seconds for _, seconds in found)
     rows = sum(count for count, _ in found)
     beyond = sum(seconds - quickest for _, seconds in found)
     # What the quickest took, every chunk takes; the rest is for its rows.
-    per_row = beyond / rows if rows and beyond else Rate().seconds_per_row
-    return Rate(per_row, quickest, f"measured on {len(found)} chunks of {whose}")
+    per_row = beyond / rows if rows and beyond else BackfillRate().seconds_per_row
+    return BackfillRate(per_row, quickest, f"measured on {len(found)} chunks of {whose}")

@@ -8,7 +8,7 @@ from typing import Any
 from snowmelt.backfill import errors as backfill_errors
 from snowmelt.backfill.losses import Losses, refusal
 from snowmelt.backfill.model import CHANGED, BackfillPlan
-from snowmelt.backfill.standing import BEGAN, Standing, State, standing_of
+from snowmelt.backfill.standing import BEGAN, BackfillStanding, BackfillState, standing_of
 from snowmelt.core.faults import reached
 from snowmelt.core.names import ObjectName
 from snowmelt.playbooks.claims import Claims, Execute
@@ -26,7 +26,7 @@ class Backfill:
     """Works on a run; every method goes on where the journal says it is."""
 
     def __init__(
-        self, execute: Execute, journal: Journal, others: Sequence[Standing], announce: Announce, clock: Clock
+        self, execute: Execute, journal: Journal, others: Sequence[BackfillStanding], announce: Announce, clock: Clock
     ) -> None:
         """`others`: all backfills in the folder, the oldest first; this one may be among them."""
         self._execute = execute
@@ -45,9 +45,9 @@ class Backfill:
     def go_on(self) -> None:
         """To the end of the last chunk, and of what is downstream."""
         standing, plan = self.standing, self.standing.plan
-        if standing.state is State.FINISHED:
+        if standing.state is BackfillState.FINISHED:
             return
-        self._must_be("resumed", State.RUNNING)
+        self._must_be("resumed", BackfillState.RUNNING)
         if not standing.saved:
             self._execute(f"CREATE TABLE IF NOT EXISTS {plan.saved} CLONE {plan.name}")
             self._note("saved")
@@ -57,7 +57,7 @@ class Backfill:
         self._note_left()
         self._refresh()
         self._claims.drop()
-        self._note("state", state=State.FINISHED.value)
+        self._note("state", state=BackfillState.FINISHED.value)
 
     def undo(self, *, force: bool = False) -> None:
         """Brings the old rows of every chunk back that was replaced.
@@ -65,14 +65,14 @@ class Backfill:
         Refused when rows that came after it would be lost, unless forced; then the table is cloned first.
         """
         standing, plan = self.standing, self.standing.plan
-        if standing.state is State.UNDONE:
+        if standing.state is BackfillState.UNDONE:
             return
-        self._must_be("undone", State.RUNNING, State.FINISHED, State.UNDOING)
+        self._must_be("undone", BackfillState.RUNNING, BackfillState.FINISHED, BackfillState.UNDOING)
         self._block_chunks()
         if not standing.forced:
             self._check_losses(force)
-        if standing.state is not State.UNDOING:
-            self._note("state", state=State.UNDOING.value)
+        if standing.state is not BackfillState.UNDOING:
+            self._note("state", state=BackfillState.UNDOING.value)
         for chunk in sorted(standing.begun - standing.restored):
             self._restore(chunk)
         self._refresh()
@@ -81,17 +81,17 @@ class Backfill:
             self._announce(f"{plan.saved} is kept until {', '.join(sorted(standing.over))} is undone or accepted.")
         else:
             self._execute(f"DROP TABLE IF EXISTS {plan.saved}")
-        self._note("state", state=State.UNDONE.value)
+        self._note("state", state=BackfillState.UNDONE.value)
         if not standing.forced:
             self._let_go()
 
     def accept(self) -> None:
         """Lets go of the old version."""
-        if self.standing.state is State.ACCEPTED:
+        if self.standing.state is BackfillState.ACCEPTED:
             return
-        self._must_be("accepted", State.FINISHED)
+        self._must_be("accepted", BackfillState.FINISHED)
         self._execute(f"DROP TABLE IF EXISTS {self.standing.plan.saved}")
-        self._note("state", state=State.ACCEPTED.value)
+        self._note("state", state=BackfillState.ACCEPTED.value)
         self._let_go()
 
     def _replace(self, chunk: int) -> None:
@@ -129,7 +129,7 @@ class Backfill:
             raise refusal(plan.run, found)
         kept = plan.saved.replace("_BEFORE_", "_LOST_")
         self._execute(f"CREATE TABLE IF NOT EXISTS {kept} CLONE {plan.name}")
-        over = [other.plan.run for other in losses.later_backfills() if other.state is not State.ACCEPTED]
+        over = [other.plan.run for other in losses.later_backfills() if other.state is not BackfillState.ACCEPTED]
         self._note("forced", over=over)
         for loss in found:
             self._announce(f"lost: {loss}")
@@ -156,10 +156,10 @@ class Backfill:
         """Drops clones that were kept for this backfill and for others, once all of these are settled."""
         settled = {
             other.plan.run for other in self._others
-            if other.state is State.ACCEPTED or (other.state is State.UNDONE and not other.forced)
+            if other.state is BackfillState.ACCEPTED or (other.state is BackfillState.UNDONE and not other.forced)
         } | {self.standing.plan.run}  # fmt: skip
         for other in self._others:
-            if other.state is State.UNDONE and self.standing.plan.run in other.over and other.over <= settled:
+            if other.state is BackfillState.UNDONE and self.standing.plan.run in other.over and other.over <= settled:
                 self._execute(f"DROP TABLE IF EXISTS {other.plan.saved}")
 
     def _refresh(self) -> None:
@@ -167,7 +167,7 @@ class Backfill:
             self._execute(f"ALTER DYNAMIC TABLE {name} REFRESH")
             self._announce(f"refreshed {name}")
 
-    def _must_be(self, what: str, *states: State) -> None:
+    def _must_be(self, what: str, *states: BackfillState) -> None:
         if self.standing.state not in states:
             raise backfill_errors.backfill(
                 f"The backfill {self.standing.plan.run} is {self.standing.state}: it can't be {what}."

@@ -12,7 +12,7 @@ from snowmelt.playbooks.journal import Event, read_events, run_ids
 BEGAN = "backfill"
 
 
-class State(StrEnum):
+class BackfillState(StrEnum):
     RUNNING = "running"
     FINISHED = "finished"
     UNDOING = "undoing"
@@ -30,10 +30,10 @@ class Left:
 
 
 @dataclass(slots=True)
-class Standing:
+class BackfillStanding:
     plan: BackfillPlan
     account: str
-    state: State = State.RUNNING
+    state: BackfillState = BackfillState.RUNNING
     saved: bool = False
     begun: set[int] = field(default_factory=set)
     done: set[int] = field(default_factory=set)
@@ -58,7 +58,7 @@ class Standing:
             case "forced":
                 self.forced, self.over = True, frozenset(event["over"])
             case "state":
-                self.state = State(event["state"])
+                self.state = BackfillState(event["state"])
 
     def take_claims(self, claims: list[str]) -> None:
         """What was committed, also where a process died before it wrote that down."""
@@ -71,8 +71,8 @@ class Standing:
                 self.restored.add(int(rest))
 
 
-def standing_of(events: list[Event]) -> Standing:
-    standing = Standing(BackfillPlan.from_json(events[0]["plan"]), events[0]["account"])
+def standing_of(events: list[Event]) -> BackfillStanding:
+    standing = BackfillStanding(BackfillPlan.from_json(events[0]["plan"]), events[0]["account"])
     for event in events[1:]:
         standing.take(event)
     return standing

@@ -13,11 +13,11 @@ from rich.text import Text
 
 from snowmelt.backfill import errors as backfill_errors
 from snowmelt.backfill.losses import check_may_begin
-from snowmelt.backfill.model import BackfillPlan, BackfillRequest, Estimate, Streams
-from snowmelt.backfill.planning import Planner
+from snowmelt.backfill.model import BackfillEstimate, BackfillPlan, BackfillRequest, StreamPolicy
+from snowmelt.backfill.planning import BackfillPlanner
 from snowmelt.backfill.rates import measured
 from snowmelt.backfill.running import Backfill, begin
-from snowmelt.backfill.standing import Standing, backfills_in, standing_of
+from snowmelt.backfill.standing import BackfillStanding, backfills_in, standing_of
 from snowmelt.cli.consoles import output_console
 from snowmelt.cli.groups import DataOption, Guard, Opener, UrlOption
 from snowmelt.cli.guarding import DATA, guarded
@@ -47,8 +47,8 @@ def backfill_command(app: typer.Typer, opener: Opener, guarded: Guard) -> None:
             int, typer.Option(min=1, help="Rows of a chunk, when its length is not said.")
         ] = 1_000_000,
         streams: Annotated[
-            Streams, typer.Option(help="follow: consumers of streams apply deletes, too.")
-        ] = Streams.REFUSE,
+            StreamPolicy, typer.Option(help="follow: consumers of streams apply deletes, too.")
+        ] = StreamPolicy.REFUSE,
         refresh: Annotated[bool, typer.Option(help="Refresh the dynamic tables downstream.")] = True,
         dry_run: Annotated[bool, typer.Option("--dry-run", help="Show rows, time and cost; change nothing.")] = False,
         resume: Annotated[str | None, typer.Option(metavar="RUN", help="Go on with a backfill.")] = None,
@@ -104,7 +104,7 @@ def _begin(opener: Opener, request: BackfillRequest, data: Path, url: str | None
     before = backfills_in(runs)
     with opener(data, url) as session:
         standings = [standing_of(events) for events in before]
-        planner = Planner(session.execute, [standing.plan.saved for standing in standings])
+        planner = BackfillPlanner(session.execute, [standing.plan.saved for standing in standings])
         plan, downstream = planner.plan(request)
         check_may_begin(session.execute, plan, standings)
         price = load_settings(data).credit_price
@@ -123,11 +123,11 @@ def _run(session: Executes, plan: BackfillPlan, account: str, runs: Path) -> int
     return 0
 
 
-def _standings(runs: Path) -> list[Standing]:
+def _standings(runs: Path) -> list[BackfillStanding]:
     return [standing_of(events) for events in backfills_in(runs)]
 
 
-def _show(plan: BackfillPlan, estimate: Estimate) -> None:
+def _show(plan: BackfillPlan, estimate: BackfillEstimate) -> None:
     down = estimate.downstream
     rows = {
         "table": str(plan.name),

@@ -13,7 +13,7 @@ from rich.table import Table
 from snowmelt.cli.consoles import output_console
 from snowmelt.cli.groups import UrlOption
 from snowmelt.cli.guarding import DATA, ConfigOption, DataOption, guarded, settings_of
-from snowmelt.cli.opening import Opened
+from snowmelt.cli.opening import OpenedSession
 from snowmelt.core.names import quote
 from snowmelt.runtime.results import Result
 
@@ -75,7 +75,7 @@ def check(
     """Recompute dynamic tables at their data timestamp and compare. The exit code is 1 when one differs."""
 
     def work() -> int:
-        with Opened(data, url, settings_of(data, config)) as session:
+        with OpenedSession(data, url, settings_of(data, config)) as session:
             return run_check(session.execute, output_console(), name)
 
     raise typer.Exit(guarded(work))

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from snowmelt.cli.consoles import output_console
-from snowmelt.cli.groups import DataOption, FormatOption, Guard, Opener, Sessions, UrlOption
+from snowmelt.cli.groups import DataOption, FormatOption, Guard, Opener, SessionCommands, UrlOption
 from snowmelt.cli.guarding import DATA, guarded
 from snowmelt.cli.opening import open_session
 from snowmelt.cli.output import Format, write_result
@@ -24,7 +24,7 @@ def connector_commands(opened: Opener, guarded: Guard) -> typer.Typer:
     """The group of commands; what opens a session and what reports errors is the caller's."""
     group = typer.Typer(no_args_is_help=True, help="Capture the changes of a database.")
 
-    sessions = Sessions(opened, guarded)
+    sessions = SessionCommands(opened, guarded)
     run = sessions.show
 
     @group.command()

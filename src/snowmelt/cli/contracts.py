@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from snowmelt.cli.groups import DataOption, FormatOption, Guard, Opener, Sessions, UrlOption
+from snowmelt.cli.groups import DataOption, FormatOption, Guard, Opener, SessionCommands, UrlOption
 from snowmelt.cli.guarding import DATA, guarded
 from snowmelt.cli.opening import open_session
 from snowmelt.cli.output import Format
@@ -20,7 +20,7 @@ from snowmelt.govern.contracts import making
 from snowmelt.govern.contracts.compatibility import breaks, compare
 from snowmelt.govern.contracts.conformance import breaches
 from snowmelt.govern.contracts.data_checks import counting_query, data_checks
-from snowmelt.govern.contracts.exporting import Target, export
+from snowmelt.govern.contracts.exporting import ExportTarget, export
 from snowmelt.govern.contracts.linting import LintSeverity
 from snowmelt.govern.contracts.model import Compatibility, Contract, TableColumn
 from snowmelt.govern.contracts.reading import examine, folded, read
@@ -39,7 +39,7 @@ def contract_commands(opened: Opener, guarded: Guard) -> typer.Typer:
     """The group of commands; what opens a session and what reports errors is the caller's."""
     group = typer.Typer(no_args_is_help=True, help="Data contracts: lint, test, diff, apply, export.")
     _file_commands(group, guarded)
-    _account_commands(group, Sessions(opened, guarded))
+    _account_commands(group, SessionCommands(opened, guarded))
     return group
 
 
@@ -64,7 +64,7 @@ def _file_commands(group: typer.Typer, guarded: Guard) -> None:
     @group.command(name="export")
     def export_(
         file: FileArgument,
-        to: Annotated[Target, typer.Option(help="What to write.")],
+        to: Annotated[ExportTarget, typer.Option(help="What to write.")],
         output: OutputOption = None,
     ) -> None:
         """Write a contract as Avro schema, JSON Schema, dbt YAML or SQL."""
@@ -78,7 +78,7 @@ def _file_commands(group: typer.Typer, guarded: Guard) -> None:
         raise typer.Exit(guarded(lambda: _write(_from_avro(file), output)))
 
 
-def _account_commands(group: typer.Typer, sessions: Sessions) -> None:
+def _account_commands(group: typer.Typer, sessions: SessionCommands) -> None:
     """What asks or changes an account."""
 
     run, show = sessions.run, sessions.show

@@ -14,7 +14,7 @@ from rich.table import Table
 from snowmelt.cli.consoles import output_console
 from snowmelt.cli.groups import UrlOption
 from snowmelt.cli.guarding import DATA, ConfigOption, DataOption, guarded, settings_of
-from snowmelt.cli.opening import Opened
+from snowmelt.cli.opening import OpenedSession
 from snowmelt.core.names import literal
 from snowmelt.runtime.results import Result
 
@@ -65,7 +65,7 @@ def cost(
     """What dynamic tables cost a day, what full refreshes would have cost, and what to change."""
 
     def work() -> int:
-        with Opened(data, url, settings_of(data, config)) as session:
+        with OpenedSession(data, url, settings_of(data, config)) as session:
             return run_cost(session.execute, output_console(), name, days)
 
     raise typer.Exit(guarded(work))

@@ -10,11 +10,11 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from snowmelt.cli.consoles import output_console
-from snowmelt.cli.groups import DataOption, FormatOption, Guard, Opener, Sessions, UrlOption
+from snowmelt.cli.groups import DataOption, FormatOption, Guard, Opener, SessionCommands, UrlOption
 from snowmelt.cli.guarding import DATA, guarded
 from snowmelt.cli.opening import open_session
 from snowmelt.cli.output import Format
-from snowmelt.govern.data_catalog.model import Snapshot
+from snowmelt.govern.data_catalog.model import CatalogSnapshot
 from snowmelt.govern.data_catalog.searching import search as search_snapshot
 from snowmelt.govern.data_catalog.site import pages
 from snowmelt.runtime.results import Executes
@@ -26,7 +26,7 @@ def data_catalog_commands(opened: Opener, guarded: Guard) -> typer.Typer:
     """The group of commands; what opens a session and what reports errors is the caller's."""
     group = typer.Typer(no_args_is_help=True, help="Find data products, contracts, tables and columns.")
 
-    sessions = Sessions(opened, guarded)
+    sessions = SessionCommands(opened, guarded)
 
     @group.command()
     def search(
@@ -55,11 +55,11 @@ def data_catalog_commands(opened: Opener, guarded: Guard) -> typer.Typer:
     return group
 
 
-def _snapshot(session: Executes) -> Snapshot:
-    return Snapshot.from_json(session.execute("SELECT SYSTEM$CATALOG_SNAPSHOT()").rows()[0][0])
+def _snapshot(session: Executes) -> CatalogSnapshot:
+    return CatalogSnapshot.from_json(session.execute("SELECT SYSTEM$CATALOG_SNAPSHOT()").rows()[0][0])
 
 
-def _search(snapshot: Snapshot, words: str, limit: int) -> int:
+def _search(snapshot: CatalogSnapshot, words: str, limit: int) -> int:
     found = search_snapshot(snapshot, words)
     table = Table("kind", "name", "column", "found in", box=SIMPLE_HEAD, pad_edge=False)
     for hit in found[:limit]:
@@ -68,7 +68,7 @@ def _search(snapshot: Snapshot, words: str, limit: int) -> int:
     return 0 if found else EXIT_NOTHING
 
 
-def _build(snapshot: Snapshot, folder: Path) -> int:
+def _build(snapshot: CatalogSnapshot, folder: Path) -> int:
     written = pages(snapshot)
     for name, text in written.items():
         target = folder / name

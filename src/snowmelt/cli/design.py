@@ -28,10 +28,10 @@ from snowmelt.design.making.checking import check_design
 from snowmelt.design.making.designing import design
 from snowmelt.design.model import Design
 from snowmelt.design.output.writing import written
-from snowmelt.design.requirements.missing import Question, answered, questions
+from snowmelt.design.requirements.missing import MissingAnswer, answered, questions
 from snowmelt.design.requirements.model import Mode, Recipe, Requirements
 from snowmelt.design.requirements.reading import json_schema, read, read_requirements, to_yaml
-from snowmelt.design.rules.table import ABOUT, Effect, rules
+from snowmelt.design.rules.table import ABOUT, RuleEffect, rules
 
 EXIT_REFUSED = 1
 EXIT_OPEN = 4
@@ -247,7 +247,7 @@ class _Work:
             done.add(item.field)
             given = self.answers = self._answer(given, item)
 
-    def _answer(self, given: Requirements, item: Question) -> Requirements:
+    def _answer(self, given: Requirements, item: MissingAnswer) -> Requirements:
         choices = f" [{', '.join(item.choices)}]" if item.choices else ""
         while True:
             text = typer.prompt(f"{item.text}{choices}", default=item.default)
@@ -290,7 +290,7 @@ class _Work:
             self.problems.print(f"  {item.rule.reason}\n  {_cited(item)}", markup=False)
         return EXIT_REFUSED
 
-    def _open(self, missing: list[Question], verdict: DesignDecisions) -> int:
+    def _open(self, missing: list[MissingAnswer], verdict: DesignDecisions) -> int:
         for question in missing:
             self.problems.print(f"missing: {question.field}: {question.text}", style="red", markup=False)
         for item in verdict.asks:
@@ -355,7 +355,7 @@ def _show_rules(console: Console) -> None:
         if rule.phase is not phase:
             phase = rule.phase
             console.print(f"\n{phase}: {ABOUT[phase]}", style="bold", markup=False)
-        effect = "" if rule.effect is Effect.DECIDE else f" [{rule.effect}]"
+        effect = "" if rule.effect is RuleEffect.DECIDE else f" [{rule.effect}]"
         console.print(f"{rule.id:<17}{rule.topic}{effect}: {rule.outcome}", markup=False)
         console.print(f"{'':<17}when {rule.condition}", markup=False, style="dim")
         console.print(f"{'':<17}{rule.reason}", markup=False, style="dim")

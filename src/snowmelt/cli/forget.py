@@ -16,7 +16,7 @@ from snowmelt.cli.consoles import output_console
 from snowmelt.cli.forget_destinations import Destinations
 from snowmelt.cli.groups import UrlOption
 from snowmelt.cli.guarding import DATA, ConfigOption, DataOption, guarded, settings_of
-from snowmelt.cli.opening import Opened
+from snowmelt.cli.opening import OpenedSession
 from snowmelt.core import errors
 from snowmelt.govern.erasure.model import LocationKind
 from snowmelt.runtime.results import Result
@@ -134,7 +134,7 @@ def forget(
 
     def work() -> int:
         console = output_console()
-        with Opened(data, url, settings_of(data, config)) as session:
+        with OpenedSession(data, url, settings_of(data, config)) as session:
             if show:
                 return _show_records(console, json.loads(session.execute("SELECT SYSTEM$ERASURES()").rows()[0][0]))
             if resume:

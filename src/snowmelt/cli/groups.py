@@ -25,7 +25,7 @@ Guard = Callable[[Callable[[], int]], int]
 
 
 @dataclass(frozen=True, slots=True)
-class Sessions:
+class SessionCommands:
     opened: Opener
     guarded: Guard
 

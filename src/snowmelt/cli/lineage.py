@@ -14,7 +14,7 @@ from rich.table import Table
 from snowmelt.cli.consoles import output_console
 from snowmelt.cli.groups import UrlOption
 from snowmelt.cli.guarding import DATA, ConfigOption, DataOption, guarded, settings_of
-from snowmelt.cli.opening import Opened
+from snowmelt.cli.opening import OpenedSession
 from snowmelt.core.names import literal
 from snowmelt.govern.lineage.flows import Influence
 from snowmelt.govern.lineage.pictures import Arrow, Picture, mermaid, svg
@@ -109,7 +109,7 @@ def lineage(
         raise typer.BadParameter("--upstream and --downstream are two questions: ask one at a time.")
 
     def work() -> int:
-        with Opened(data, url, settings_of(data, config)) as session:
+        with OpenedSession(data, url, settings_of(data, config)) as session:
             direction = "DOWNSTREAM" if downstream else "UPSTREAM"
             return run_lineage(session.execute, output_console(), name, direction, distance, form)
 

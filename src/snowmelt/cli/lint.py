@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from snowmelt.cli.groups import Sessions
+from snowmelt.cli.groups import SessionCommands
 from snowmelt.cli.guarding import guarded
 from snowmelt.cli.opening import open_session
 from snowmelt.design.antipatterns.linting import fix_files, lint_paths, unread_in
@@ -33,7 +33,7 @@ class LintFormat(StrEnum):
     SARIF = "sarif"
 
 
-def lint_command(app: typer.Typer, sessions: Sessions) -> None:
+def lint_command(app: typer.Typer, sessions: SessionCommands) -> None:
     @app.command()
     def lint(
         paths: Annotated[list[Path] | None, typer.Argument(help="SQL files, folders, design.yaml.")] = None,
@@ -131,4 +131,4 @@ def _as_text(found: Iterable[LintFinding], unread: int) -> str:
 
 def add_to(app: typer.Typer) -> None:
     """Adds the command to the program."""
-    lint_command(app, Sessions(open_session, guarded))
+    lint_command(app, SessionCommands(open_session, guarded))

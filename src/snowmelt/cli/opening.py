@@ -60,7 +60,7 @@ def _spelled(name: str) -> str:
     return quote(name) if parts is None else ".".join(map(quote, parts))
 
 
-class Opened:
+class OpenedSession:
     """A session in this process, or on the server that owns the directory."""
 
     def __init__(
@@ -129,6 +129,6 @@ def _log_in(url: str, log_in: LogIn) -> AnySession:
         raise tell_whose(error, sent, url) from None
 
 
-def open_session(data: Path, url: str | None) -> Opened:
+def open_session(data: Path, url: str | None) -> OpenedSession:
     """With the settings of the directory, and in no database."""
-    return Opened(data, url, settings_of(data, None))
+    return OpenedSession(data, url, settings_of(data, None))

@@ -14,7 +14,7 @@ from rich.text import Text
 from snowmelt.cli.output import Format, write_result
 from snowmelt.playbooks.answers import Answers
 from snowmelt.playbooks.model import CheckpointSeverity, Decision, PlaybookStep, Probe
-from snowmelt.playbooks.ports import Answer, Question
+from snowmelt.playbooks.ports import CheckpointAnswer, CheckpointQuestion
 from snowmelt.runtime.results import Result
 
 Prompt = Callable[[str], str]
@@ -29,7 +29,7 @@ class Terminal:
         console: Console,
         answers: Answers,
         approved: CheckpointSeverity | None,
-        given: Answer | None,
+        given: CheckpointAnswer | None,
         prompt: Prompt | None,
     ) -> None:
         self._console = console
@@ -65,7 +65,7 @@ class Terminal:
         self._console.print(Text(error, style="red"))
         self._console.print(Text(f"recovery: {recovery}", style="yellow"))
 
-    def decide(self, question: Question) -> Answer | None:
+    def decide(self, question: CheckpointQuestion) -> CheckpointAnswer | None:
         checkpoint = question.checkpoint
         style = "red" if checkpoint.severity is CheckpointSeverity.CRITICAL else "yellow"
         options = ", ".join(checkpoint.options)
@@ -77,18 +77,18 @@ class Terminal:
             self.say(f"answer: {answer.decision} ({answer.by})")
         return answer
 
-    def _taken(self) -> Answer | None:
+    def _taken(self) -> CheckpointAnswer | None:
         """The answer that came with the command counts once."""
         given, self._given = self._given, None
         return given
 
-    def _by_approval(self, question: Question) -> Answer | None:
+    def _by_approval(self, question: CheckpointQuestion) -> CheckpointAnswer | None:
         severity = question.checkpoint.severity
         if self._approved is CheckpointSeverity.CRITICAL or self._approved is severity:
-            return Answer(Decision.APPROVE, by=f"--approve {self._approved}")
+            return CheckpointAnswer(Decision.APPROVE, by=f"--approve {self._approved}")
         return None
 
-    def _asked(self, question: Question) -> Answer | None:
+    def _asked(self, question: CheckpointQuestion) -> CheckpointAnswer | None:
         if self._prompt is None:
             return None
         options = question.checkpoint.options
@@ -101,4 +101,4 @@ class Terminal:
             if not separator:
                 break
             inputs[name.strip()] = value.strip()
-        return Answer(decision, inputs, "terminal")
+        return CheckpointAnswer(decision, inputs, "terminal")

@@ -19,12 +19,12 @@ from rich.text import Text
 from snowmelt.cli.consoles import output_console
 from snowmelt.cli.output import Format
 from snowmelt.playbooks import library
-from snowmelt.playbooks.inputs import Home
+from snowmelt.playbooks.inputs import PlaybookHome
 from snowmelt.playbooks.journal import read_events
 from snowmelt.playbooks.linting import lint
 from snowmelt.playbooks.model import Playbook
 from snowmelt.playbooks.performing import units_in
-from snowmelt.playbooks.progress import Progress, progress_of
+from snowmelt.playbooks.progress import RunProgress, progress_of
 from snowmelt.playbooks.starting import runs_in
 from snowmelt.playbooks.templates import names_in, plainly_filled
 from snowmelt.playbooks.values import values_of
@@ -60,7 +60,7 @@ def lint_one(name: str) -> int:
     return EXIT_PROBLEMS if wrong else 0
 
 
-def show_plan(playbook: Playbook, inputs: Mapping[str, str], home: Home, console: Console) -> int:
+def show_plan(playbook: Playbook, inputs: Mapping[str, str], home: PlaybookHome, console: Console) -> int:
     values = values_of(playbook, inputs, {}, home)
     console.print(Markdown(f"# {playbook.title}\n\n{playbook.front.objective}"))
     for text in playbook.front.prerequisites:
@@ -106,7 +106,7 @@ def show_status(folder: Path, run: str | None, form: Format) -> int:
     return 0
 
 
-def _as_json(run: Progress) -> dict[str, Any]:
+def _as_json(run: RunProgress) -> dict[str, Any]:
     steps = {
         name: {"done": step.done, "skipped": step.skipped, "created": [list(item) for item in step.created]}
         for name, step in run.steps.items()
@@ -116,7 +116,7 @@ def _as_json(run: Progress) -> dict[str, Any]:
     return {**{name: values[name] for name in names}, "steps": steps}
 
 
-def show_progress(run: Progress, console: Console) -> None:
+def show_progress(run: RunProgress, console: Console) -> None:
     """One run in full."""
     console.print(Text(f"{run.run}: {run.playbook} on {run.account}, {run.status}"))
     if run.problem:

@@ -23,9 +23,9 @@ from snowmelt.playbooks.answers import Answers, load_answers
 from snowmelt.playbooks.inputs import InputSpec, Scalar
 from snowmelt.playbooks.journal import Journal, opened
 from snowmelt.playbooks.model import CheckpointSeverity, Decision
-from snowmelt.playbooks.ports import Answer, PlaybookOutcome
-from snowmelt.playbooks.progress import Status, progress_of
-from snowmelt.playbooks.running import Runner
+from snowmelt.playbooks.ports import CheckpointAnswer, PlaybookOutcome
+from snowmelt.playbooks.progress import RunStatus, progress_of
+from snowmelt.playbooks.running import PlaybookRunner
 from snowmelt.playbooks.starting import begun, earlier, go_home, home_of
 from snowmelt.playbooks.values import resolved
 from snowmelt.runtime.results import Executes
@@ -140,10 +140,10 @@ def _running_commands(group: typer.Typer, opener: Opener, guarded: Guard) -> Non
                 home = home_of(session.execute)
                 values = resolved(playbook, _given(inputs, known), home, _ask)
                 before = earlier(runs, playbook, values, account)
-                if before is not None and before.status is Status.FINISHED and not again:
+                if before is not None and before.status is RunStatus.FINISHED and not again:
                     typer.echo(f"Nothing to do: the run {before.run} has finished. --again runs it once more.")
                     return 0
-                ongoing = before is not None and before.status is not Status.FINISHED
+                ongoing = before is not None and before.status is not RunStatus.FINISHED
                 journal: AbstractContextManager[Journal] = (
                     opened(runs, before.run) if before is not None and ongoing
                     else begun(runs, playbook, values, home, account)
@@ -170,7 +170,7 @@ def _following_commands(group: typer.Typer, opener: Opener, guarded: Guard) -> N
 
         def work() -> int:
             changed = {key: str(value) for key, value in _given(inputs, Answers()).items()}
-            given = Answer(answer, changed, "command line") if answer is not None else None
+            given = CheckpointAnswer(answer, changed, "command line") if answer is not None else None
             asked = _Asked(load_answers(answers), approve, given)
             with opened(runs, run) as journal, opener(*_account(journal, data, url)) as session:
                 return _go_on(session, journal, asked)
@@ -197,7 +197,7 @@ class _Asked:
 
     answers: Answers
     approve: CheckpointSeverity | None
-    given: Answer | None
+    given: CheckpointAnswer | None
 
 
 def _go_on(session: Executes, journal: Journal, asked: _Asked) -> int:
@@ -220,14 +220,14 @@ def _go_on(session: Executes, journal: Journal, asked: _Asked) -> int:
     return EXITS[outcome]
 
 
-def _runner(session: Executes, journal: Journal, asked: _Asked) -> Runner:
+def _runner(session: Executes, journal: Journal, asked: _Asked) -> PlaybookRunner:
     progress = progress_of(journal.events)
     go_home(session.execute, progress.home)
     terminal = Terminal(
         output_console(), asked.answers, asked.approve, asked.given, _prompt if is_interactive() else None
     )
     playbook = library.parsed(progress.text, progress.playbook)
-    return Runner(session.execute, playbook, journal, terminal, time.sleep)
+    return PlaybookRunner(session.execute, playbook, journal, terminal, time.sleep)
 
 
 def _account(journal: Journal, data: Path | None, url: str | None) -> tuple[Path, str | None]:

@@ -16,20 +16,20 @@ from rich.text import Text
 from snowmelt.cli.consoles import output_console
 from snowmelt.cli.groups import UrlOption
 from snowmelt.cli.guarding import DATA, ConfigOption, DataOption, guarded, settings_of
-from snowmelt.cli.opening import Opened
+from snowmelt.cli.opening import OpenedSession
 from snowmelt.cli.output import Format, is_interactive, progress
 from snowmelt.projects.applying import apply_plan
 from snowmelt.projects.catalog import Execute, LiveCatalog, home_of
 from snowmelt.projects.config import load_config
 from snowmelt.projects.loading import load
-from snowmelt.projects.plan import Action, PlanStep, ProjectPlan, make_plan
+from snowmelt.projects.plan import PlanAction, PlanStep, ProjectPlan, make_plan
 
 EXIT_CHANGES = 2
 FolderArgument = Annotated[Path, typer.Argument(help="The folder with the definitions.")]
 FormatOption = Annotated[Format, typer.Option("--format", help="table for people, json for programs.")]
 _STYLES = {
-    Action.CREATE: "green", Action.ALTER: "yellow", Action.REPLACE: "yellow", Action.REINITIALIZE: "magenta",
-    Action.DROP: "red",
+    PlanAction.CREATE: "green", PlanAction.ALTER: "yellow", PlanAction.REPLACE: "yellow",
+    PlanAction.REINITIALIZE: "magenta", PlanAction.DROP: "red",
 }  # fmt: skip
 
 
@@ -112,7 +112,7 @@ def plan(
     """Show how a folder of definitions differs from the catalog. The exit code is 2 when it does, and 0 when not."""
 
     def work() -> int:
-        with Opened(data, url, settings_of(data, config)) as session:
+        with OpenedSession(data, url, settings_of(data, config)) as session:
             found, _ = planned(session.execute, folder, database, schema)
             return run_plan(found, form, output_console())
 
@@ -137,7 +137,7 @@ def apply(
         return is_interactive() and typer.confirm(question)
 
     def work() -> int:
-        with Opened(data, url, settings_of(data, config)) as session:
+        with OpenedSession(data, url, settings_of(data, config)) as session:
             found, catalog = planned(session.execute, folder, database, schema)
             console = output_console()
             return run_apply(found, catalog, form, console, allow_drop=allow_drop, confirm=confirm)

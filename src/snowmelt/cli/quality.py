@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from snowmelt.cli.consoles import output_console
-from snowmelt.cli.groups import DataOption, FormatOption, Guard, Opener, Sessions, UrlOption
+from snowmelt.cli.groups import DataOption, FormatOption, Guard, Opener, SessionCommands, UrlOption
 from snowmelt.cli.guarding import DATA, guarded
 from snowmelt.cli.opening import open_session
 from snowmelt.cli.output import Format, write_result
@@ -29,7 +29,7 @@ TablesArgument = Annotated[
 def quality_commands(opened: Opener, guarded: Guard) -> typer.Typer:
     """The group of commands; what opens a session and what reports errors is the caller's."""
     group = typer.Typer(no_args_is_help=True, help="Check the quality of tables.")
-    sessions = Sessions(opened, guarded)
+    sessions = SessionCommands(opened, guarded)
 
     @group.command()
     def run(

@@ -12,7 +12,7 @@ from snowmelt.cli.consoles import output_console
 from snowmelt.cli.groups import UrlOption
 from snowmelt.cli.guarding import DATA, ConfigOption, DataOption, guarded, settings_of
 from snowmelt.cli.logging_in import KeyOption, LogIn, TokenOption, UserOption
-from snowmelt.cli.opening import AnySession, Opened, StartNames
+from snowmelt.cli.opening import AnySession, OpenedSession, StartNames
 from snowmelt.cli.output import SHOWN_ROWS, Format, is_interactive, write_result
 from snowmelt.cli.running import run_statement
 from snowmelt.core import errors
@@ -51,7 +51,7 @@ def sql(
         log_in = LogIn(user, token_file, private_key)
         prompts = query is None and file is None and is_interactive()
         text = "" if prompts else query if query is not None else _read(file)
-        opened = Opened(data, url, settings_of(data, config), start, log_in)
+        opened = OpenedSession(data, url, settings_of(data, config), start, log_in)
         with opened as session:
             return shell.Shell(opened, form, most).run() if prompts else _run_script(session, text, form, most)
 

@@ -14,7 +14,7 @@ from rich.table import Table
 from snowmelt.cli.consoles import output_console
 from snowmelt.cli.groups import UrlOption
 from snowmelt.cli.guarding import DATA, ConfigOption, DataOption, guarded, settings_of
-from snowmelt.cli.opening import Opened
+from snowmelt.cli.opening import OpenedSession
 from snowmelt.runtime.results import Result
 
 
@@ -43,7 +43,7 @@ def upkeep(
     """Put small files together, and remove files, versions and histories beyond their retention, now."""
 
     def work() -> int:
-        with Opened(data, url, settings_of(data, config)) as session:
+        with OpenedSession(data, url, settings_of(data, config)) as session:
             return run_upkeep(session.execute, output_console(), dry_run=dry_run)
 
     raise typer.Exit(guarded(work))

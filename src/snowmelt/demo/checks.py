@@ -13,7 +13,7 @@ from snowmelt.runtime.results import Executes
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class DemoCheck:
     what: str
     passed: bool
     detail: str
@@ -31,7 +31,7 @@ _COPIES = (
 
 def verdict(
     session: Executes, source: SourceRows, tables: Sequence[str], changes: int, failures: Sequence[str]
-) -> Iterator[Check]:
+) -> Iterator[DemoCheck]:
     """One answer after the other, for a pipeline that has come to rest.
 
     `changes`: how many rows the source has read out and committed; `tables`: the dynamic ones.
@@ -43,46 +43,46 @@ def verdict(
     for table, query, current in _COPIES:
         yield compared(table, _rows(session, query + current), source(query))
     yield _same_total(session, source)
-    yield Check("nothing failed", not failures, "; ".join(failures) or "no refresh, no task, no dead letter")
+    yield DemoCheck("nothing failed", not failures, "; ".join(failures) or "no refresh, no task, no dead letter")
 
 
-def compared(table: str, here: Iterable[Sequence[Any]], there: Iterable[Sequence[Any]]) -> Check:
+def compared(table: str, here: Iterable[Sequence[Any]], there: Iterable[Sequence[Any]]) -> DemoCheck:
     """Row for row, whatever the order."""
     found, expected = Counter(map(_comparable, here)), Counter(map(_comparable, there))
     missing, surplus = expected - found, found - expected
     what = f"{table} equals PostgreSQL's"
     if not missing and not surplus:
-        return Check(what, True, f"{expected.total():,} rows, one by one")
+        return DemoCheck(what, True, f"{expected.total():,} rows, one by one")
     examples = ", ".join(f"missing {row}" for row in list(missing)[:1]) or f"unexpected {next(iter(surplus))}"
-    return Check(what, False, f"{missing.total():,} missing, {surplus.total():,} unexpected: {examples}")
+    return DemoCheck(what, False, f"{missing.total():,} missing, {surplus.total():,} unexpected: {examples}")
 
 
-def _every_change_once(session: Executes, changes: int) -> Check:
+def _every_change_once(session: Executes, changes: int) -> DemoCheck:
     query = "SELECT COUNT(*), COUNT(DISTINCT change_number) FROM raw_changes"
     ((rows, distinct),) = _rows(session, query)
     what = "raw_changes has every change once"
-    return Check(what, rows == distinct == changes, f"{rows:,} of {changes:,}")
+    return DemoCheck(what, rows == distinct == changes, f"{rows:,} of {changes:,}")
 
 
-def _equals_its_query(session: Executes, table: str) -> Check:
+def _equals_its_query(session: Executes, table: str) -> DemoCheck:
     found = _json(session, f"SELECT SYSTEM$CHECK_DYNAMIC_TABLE('{table}')")
     detail = f"{found['actual_rows']:,} rows"
     if not found["equal"]:
         detail += f", {found['missing_rows']} missing, {found['unexpected_rows']} unexpected"
-    return Check(f"{table.lower()} equals its query", bool(found["equal"]), detail)
+    return DemoCheck(f"{table.lower()} equals its query", bool(found["equal"]), detail)
 
 
-def _sound_versions(session: Executes) -> Check:
+def _sound_versions(session: Executes) -> DemoCheck:
     found = _json(session, "SELECT SYSTEM$CHECK_SCD('customers')")
     wrong = {name: count for name, count in found["violations"].items() if count}
     detail = f"{found['versions']:,} versions, no overlap, no gap" if found["sound"] else str(wrong)
-    return Check("customers has sound versions", bool(found["sound"]), detail)
+    return DemoCheck("customers has sound versions", bool(found["sound"]), detail)
 
 
-def _same_total(session: Executes, source: SourceRows) -> Check:
+def _same_total(session: Executes, source: SourceRows) -> DemoCheck:
     ((here,),) = _rows(session, "SELECT SUM(revenue) FROM revenue")
     ((there,),) = source("SELECT SUM(quantity * price) FROM order_lines")
-    return Check("revenue adds up to PostgreSQL's", here == there, f"{here:,} and {there:,}")
+    return DemoCheck("revenue adds up to PostgreSQL's", here == there, f"{here:,} and {there:,}")
 
 
 def _rows(session: Executes, query: str) -> list[tuple[Any, ...]]:

@@ -11,14 +11,14 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from snowmelt.demo.checks import Check
-from snowmelt.demo.snapshot import Snapshot
+from snowmelt.demo.checks import DemoCheck
+from snowmelt.demo.snapshot import DemoSnapshot
 from snowmelt.demo.view import seconds
 
 _PORT = 8085
 
 
-def verdict(checks: Sequence[Check]) -> RenderableType:
+def verdict(checks: Sequence[DemoCheck]) -> RenderableType:
     sound = all(check.passed for check in checks)
     shown = Table.grid(padding=(0, 1))
     for check in checks:
@@ -29,7 +29,7 @@ def verdict(checks: Sequence[Check]) -> RenderableType:
     return Panel(shown, title=title, title_align="left", border_style=color, box=box.ROUNDED, expand=False)
 
 
-def measured(last: Snapshot) -> RenderableType:
+def measured(last: DemoSnapshot) -> RenderableType:
     """In sentences, because this is what people quote."""
     lines = [
         Text(f"{last.committed:,} changes in {seconds(last.duration)}, beside {last.read:,} rows that were there.")

@@ -21,10 +21,10 @@ from snowmelt.core import errors
 from snowmelt.core.config import Settings
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.demo import closing, view
-from snowmelt.demo.checks import Check, verdict
+from snowmelt.demo.checks import DemoCheck, verdict
 from snowmelt.demo.progress import step
 from snowmelt.demo.shop import Clerk, Shop, WriteLoad
-from snowmelt.demo.snapshot import Snapshot
+from snowmelt.demo.snapshot import DemoSnapshot
 from snowmelt.demo.watching import CONNECTOR, DATABASE, STAGES, RevenueReader, Watcher
 from snowmelt.engine.jars import ensure_jars, locked_jars
 from snowmelt.features.connectors.service import Connectors
@@ -154,7 +154,7 @@ def _streams(session: Session) -> bool:
     return bool(standing["state"] == "STREAMING")
 
 
-def _watch(console: Console, account: Account, session: Session, watcher: Watcher, load: WriteLoad) -> Snapshot:
+def _watch(console: Console, account: Account, session: Session, watcher: Watcher, load: WriteLoad) -> DemoSnapshot:
     """The shop is open for as long as was asked for; then everything comes to rest. What was to be seen then."""
     reader = RevenueReader(account)
     with _shown(console, watcher, reader) as show:
@@ -188,8 +188,8 @@ def _fresh(watcher: Watcher, since: datetime) -> bool:
     return all(stands is not None and stands >= since for stands in watcher.data_timestamps().values())
 
 
-def _checked(console: Console, session: Session, shop: Shop, watcher: Watcher, load: WriteLoad) -> list[Check]:
-    checks: list[Check] = []
+def _checked(console: Console, session: Session, shop: Shop, watcher: Watcher, load: WriteLoad) -> list[DemoCheck]:
+    checks: list[DemoCheck] = []
     with step(console, "Checking every table against its query and against PostgreSQL", "Checked") as tell:
         for check in verdict(session, shop.rows, list(STAGES), watcher.read + load.changes, watcher.failures()):
             tell(check.what)

@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, NullPool, create_engine, text
 
 from snowmelt.core import errors
-from snowmelt.demo.stopwatch import Mark
+from snowmelt.demo.stopwatch import StopwatchMark
 
 CITIES = ("Bergen", "Bern", "Ghent", "Graz", "Lyon", "Porto", "Turin", "Ulm")
 TIERS = ("bronze", "silver", "gold")
@@ -149,7 +149,7 @@ class WriteLoad:
         self._pause = 1 / transactions_per_second
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="snowmelt-demo-load", daemon=True)
-        self.marks: list[Mark] = []
+        self.marks: list[StopwatchMark] = []
         """After each transaction, how many rows all of them have changed. Only ever appended to."""
         self.failure: Exception | None = None
 
@@ -173,7 +173,7 @@ class WriteLoad:
                 while not self._stopping.wait(max(0.0, due - time.monotonic())):
                     with connection.begin():
                         changed = self._clerk.acts(connection)
-                    self.marks.append(Mark(self.changes + changed, datetime.now(UTC)))
+                    self.marks.append(StopwatchMark(self.changes + changed, datetime.now(UTC)))
                     # A machine that can't keep up sells less; it does not make up for it in one rush.
                     due = max(due + self._pause, time.monotonic() - 1)
         except Exception as error:

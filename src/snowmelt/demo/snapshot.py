@@ -51,7 +51,7 @@ class CityRevenue:
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class DemoSnapshot:
     phase: str
     elapsed: timedelta
     duration: timedelta

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class StopwatchMark:
     """So many changes had happened, or were visible, by then."""
 
     count: int
@@ -44,7 +44,7 @@ class Journey:
     visible: datetime
 
 
-def landed(commits: Sequence[Mark], sightings: Sequence[Mark]) -> list[Journey]:
+def landed(commits: Sequence[StopwatchMark], sightings: Sequence[StopwatchMark]) -> list[Journey]:
     """The commits that were seen, each at the first sighting that counts all of its changes."""
     counts = [mark.count for mark in sightings]
     journeys: list[Journey] = []

@@ -13,7 +13,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from snowmelt.demo.snapshot import Latency, Snapshot, TableStatus, TaskStatus
+from snowmelt.demo.snapshot import DemoSnapshot, Latency, TableStatus, TaskStatus
 
 _FLOW = (
     ("PostgreSQL ▶ ", "raw_changes", " ┬▶ stream ▸ task ▶ ", "customers", " ┐"),
@@ -33,12 +33,12 @@ _REVENUE_BAR = 12
 _DOTS = 8
 
 
-def picture(snapshot: Snapshot) -> RenderableType:
+def picture(snapshot: DemoSnapshot) -> RenderableType:
     """Everything, in at most 24 lines of 80 characters."""
     return Constrain(Group(_head(snapshot), _tables(snapshot.tables), _below(snapshot), _foot(snapshot)), _WIDEST)
 
 
-def line(snapshot: Snapshot) -> str:
+def line(snapshot: DemoSnapshot) -> str:
     """The same in one line of text."""
     lags = " ".join(f"{table.name.lower()}={seconds(table.lag)}" for table in snapshot.tables)
     freshest = next((item for item in reversed(snapshot.latencies) if item.percentiles is not None), None)
@@ -58,7 +58,7 @@ def legend() -> Text:
     return found
 
 
-def _head(snapshot: Snapshot) -> Panel:
+def _head(snapshot: DemoSnapshot) -> Panel:
     flow = Text(no_wrap=True, overflow="crop")
     for number, parts in enumerate(_FLOW):
         flow.append("\n" if number else "")
@@ -110,7 +110,7 @@ def _lag(table: TableStatus) -> Text:
     )  # fmt: skip
 
 
-def _below(snapshot: Snapshot) -> Table:
+def _below(snapshot: DemoSnapshot) -> Table:
     waits = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 1, 0, 0))
     waits.add_column("visible in", no_wrap=True)
     for name in ("p50", "p95", "p99"):
@@ -128,7 +128,7 @@ def _below(snapshot: Snapshot) -> Table:
     return both
 
 
-def _revenue(snapshot: Snapshot) -> RenderableType:
+def _revenue(snapshot: DemoSnapshot) -> RenderableType:
     if not snapshot.revenue:
         return Text("…", style="dim")
     most = max(item.revenue for item in snapshot.revenue)
@@ -142,7 +142,7 @@ def _revenue(snapshot: Snapshot) -> RenderableType:
     return shown
 
 
-def _foot(snapshot: Snapshot) -> RenderableType:
+def _foot(snapshot: DemoSnapshot) -> RenderableType:
     notes = [_task(snapshot.task)] if snapshot.task is not None else []
     if not snapshot.errors:
         return Text.assemble(*notes, ("   no errors   ", "green"), legend(), no_wrap=True, overflow="ellipsis")

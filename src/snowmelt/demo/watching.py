@@ -17,8 +17,8 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import ObjectName
 from snowmelt.demo import stopwatch
 from snowmelt.demo.shop import WriteLoad
-from snowmelt.demo.snapshot import CityRevenue, Latency, Snapshot, TableStatus, TaskStatus
-from snowmelt.demo.stopwatch import Mark, ProcessingStep
+from snowmelt.demo.snapshot import CityRevenue, DemoSnapshot, Latency, TableStatus, TaskStatus
+from snowmelt.demo.stopwatch import ProcessingStep, StopwatchMark
 from snowmelt.features.connectors import definitions as connectors
 from snowmelt.features.connectors.definitions import ConnectorState
 from snowmelt.features.connectors.standings import ConnectorStandings
@@ -60,7 +60,7 @@ class Watcher:
             self._tables = {name: _id(state, name, ObjectKind.TABLE) for name in STAGES}
             self._target = _target_lag(state, self._tables[LAST])
             self._read = state[ConnectorStandings].require(self._connector).changes
-        self._sightings: list[Mark] = []
+        self._sightings: list[StopwatchMark] = []
         self.phase = "the shop is open"
 
     def open(self) -> None:
@@ -77,7 +77,7 @@ class Watcher:
         with self._account.state.read() as state:
             landed = state[ConnectorStandings].require(self._connector).changes - self._read
         if landed and (not self._sightings or landed > self._sightings[-1].count):
-            self._sightings.append(Mark(landed, datetime.now(UTC)))
+            self._sightings.append(StopwatchMark(landed, datetime.now(UTC)))
         return landed
 
     def data_timestamps(self) -> dict[str, datetime | None]:
@@ -97,7 +97,7 @@ class Watcher:
             runs = state[TaskRecords].runs(self._opened, now, [self._task])
         return self._failures(standing, refreshes, runs)
 
-    def snapshot(self, revenue: Sequence[CityRevenue] = ()) -> Snapshot:
+    def snapshot(self, revenue: Sequence[CityRevenue] = ()) -> DemoSnapshot:
         now = datetime.now(UTC)
         with self._account.state.read() as state:
             standing = state[ConnectorStandings].require(self._connector)
@@ -105,7 +105,7 @@ class Watcher:
             refreshes = state.dynamic.refreshes(self._opened - timedelta(minutes=1), now, list(self._tables.values()))
             runs = state[TaskRecords].runs(self._opened, now, [self._task])
         by_table = {id: [item for item in reversed(refreshes) if item.table_id == id] for id in self._tables.values()}
-        return Snapshot(
+        return DemoSnapshot(
             phase=self.phase,
             elapsed=now - self._opened,
             duration=self.duration,
@@ -147,7 +147,7 @@ class Watcher:
         """Changes that landed in each of the last seconds but the one that is not over."""
         seconds = int((now - self._opened).total_seconds())
         landed = Counter[int]()
-        for before, after in pairwise([Mark(0, self._opened), *self._sightings]):
+        for before, after in pairwise([StopwatchMark(0, self._opened), *self._sightings]):
             landed[int((after.at - self._opened).total_seconds())] += after.count - before.count
         return tuple(float(landed[second]) for second in range(max(0, seconds - _RATES), seconds))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from snowmelt.core import errors
 from snowmelt.design.requirements.model import Requirements
-from snowmelt.design.rules.table import Effect, rules
+from snowmelt.design.rules.table import RuleEffect, rules
 from snowmelt.govern.pii.classes import by_name
 
 _PII_COLUMNS = "sources.tables.columns.pii"
@@ -41,7 +41,7 @@ def with_answers(given: Requirements) -> Requirements:
 
 def check_approvals(given: Requirements) -> None:
     """Raises for an approval of what no rule asks, or asks for a fact; and for one without a person and a reason."""
-    asking = {rule.id: rule for rule in rules() if rule.effect is Effect.ASK}
+    asking = {rule.id: rule for rule in rules() if rule.effect is RuleEffect.ASK}
     approvable = [name for name, rule in asking.items() if rule.field is None]
     for name, text in given.approvals.items():
         rule = asking.get(name)

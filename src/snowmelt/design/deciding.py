@@ -9,7 +9,7 @@ from snowmelt.design.requirements.amounts import show_seconds
 from snowmelt.design.requirements.model import Requirements
 from snowmelt.design.rules.facts import facts_of
 from snowmelt.design.rules.known import MEANINGS, Fact, Facts, shown_value
-from snowmelt.design.rules.table import Effect, Phase, Rule, rules
+from snowmelt.design.rules.table import DesignRule, Phase, RuleEffect, rules
 
 CHECKS_PER_INTERVAL = 2
 ALERT_FACTOR = 1.5
@@ -18,7 +18,7 @@ MODE_TOPIC = "mode"
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    rule: Rule
+    rule: DesignRule
     outcome: str
     facts: tuple[Fact, ...]
     """What the rule looked at, with the values it saw."""
@@ -60,7 +60,7 @@ def decide(requirements: Requirements) -> DesignDecisions:
     for phase in Phase:
         for rule in (item for item in rules() if item.phase is phase):
             # What asks about a topic that is decided already has no question left.
-            if rule.topic in settled and rule.effect is not Effect.REFUSE:
+            if rule.topic in settled and rule.effect is not RuleEffect.REFUSE:
                 continue
             if not rule.holds(facts):
                 tried.setdefault(rule.topic, []).extend(rule.facts)
@@ -68,11 +68,11 @@ def decide(requirements: Requirements) -> DesignDecisions:
             # What holds always holds because of what the rules before it did not find.
             looked_at = rule.facts or tuple(dict.fromkeys(tried.get(rule.topic, ())))
             made = Decision(rule, _outcome(rule, facts), facts.cited(looked_at))
-            if rule.effect is Effect.REFUSE:
+            if rule.effect is RuleEffect.REFUSE:
                 refusals.append(made)
-            elif rule.effect is Effect.ASK and rule.id in requirements.approvals:
+            elif rule.effect is RuleEffect.ASK and rule.id in requirements.approvals:
                 answered.append((made, requirements.approvals[rule.id]))
-            elif rule.effect is Effect.ASK:
+            elif rule.effect is RuleEffect.ASK:
                 asks.append(made)
                 settled |= {rule.topic} if rule.topic == MODE_TOPIC else set()
             else:
@@ -83,7 +83,7 @@ def decide(requirements: Requirements) -> DesignDecisions:
     return DesignDecisions(tuple(decisions), tuple(asks), tuple(answered), tuple(refusals), facts)
 
 
-def _outcome(rule: Rule, facts: Facts) -> str:
+def _outcome(rule: DesignRule, facts: Facts) -> str:
     """The outcome with its facts filled in, and the times that follow from the promised latency."""
     values = {name: shown_value(name, fact.value) for name, fact in facts.known.items()}
     latency = facts.value("latency_seconds")

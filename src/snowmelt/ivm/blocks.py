@@ -18,7 +18,7 @@ from snowmelt.ivm.operators.limit import Limit
 from snowmelt.ivm.operators.project import Project
 from snowmelt.ivm.operators.scan import Scan
 from snowmelt.ivm.operators.unnest import Unnest
-from snowmelt.ivm.operators.window import Window
+from snowmelt.ivm.operators.window import Windowed
 from snowmelt.ivm.reasons import NotIncrementalError, Reason
 from snowmelt.ivm.trees import aggregates_in, column_of, has_subquery, number, windows_in
 from snowmelt.sql.notes import note_of
@@ -113,7 +113,7 @@ class Sources(Expressions):
         return constant(query, names, self.lowerer.fresh)
 
 
-class Block(Sources):
+class SelectBlock(Sources):
     def lower(self, tree: exp.Select) -> View:
         self.read(tree)
         self._where(tree)
@@ -170,7 +170,7 @@ class Block(Sources):
             for window, tree in zip(windows, trees, strict=True):
                 tree.set("partition_by", [key.column.ref for key in keys])
                 items.append(Item(self.lowerer.fresh(note_of(window.this).type), tree))
-            self.node = Window(below, tuple(key.column for key in keys), tuple(items))
+            self.node = Windowed(below, tuple(key.column for key in keys), tuple(items))
             replaced.update({w: item.column.ref for w, item in zip(windows, items, strict=True)})
 
     def _window(self, window: exp.Window, replaced: Replaced) -> exp.Expr:

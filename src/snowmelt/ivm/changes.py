@@ -12,7 +12,7 @@ from typing import Protocol
 from sqlglot import exp
 
 from snowmelt.ivm.algebra import WEIGHT, PlanColumn, When, table_name
-from snowmelt.ivm.rendering import Renderer, Restriction, Rows, moves
+from snowmelt.ivm.rendering import PlanRenderer, Restriction, RowSource, moves
 from snowmelt.ivm.trees import call, column_of, number, quoted
 
 
@@ -31,7 +31,7 @@ class Change:
     """Set when the query only reads this stage."""
 
 
-class Changing(Rows, Protocol):
+class Changing(RowSource, Protocol):
     """What the rules need of an operator."""
 
     @property
@@ -40,15 +40,15 @@ class Changing(Rows, Protocol):
     @property
     def moves(self) -> bool: ...
 
-    def change(self, rules: Rules) -> Change | None: ...
+    def change(self, rules: ChangeRules) -> Change | None: ...
 
-    def grow(self, rules: Rules) -> bool: ...
+    def grow(self, rules: ChangeRules) -> bool: ...
 
 
-class Rules:
+class ChangeRules:
     """The changes of one refresh. Each node's own rule says how it changes; here is what the rules share."""
 
-    def __init__(self, renderer: Renderer, changes: Mapping[str, TableChange], *, time_moved: bool) -> None:
+    def __init__(self, renderer: PlanRenderer, changes: Mapping[str, TableChange], *, time_moved: bool) -> None:
         self.renderer = renderer
         self.lookups = renderer.lookups
         self.tables = changes

@@ -62,7 +62,7 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class RefreshEstimate:
     full_ms: float
     incremental_ms: float
 
@@ -72,7 +72,7 @@ class Estimate:
         return self.incremental_ms > self.full_ms * _CLEARLY and self.incremental_ms - self.full_ms > _WORTH_MS
 
 
-def estimate(work: Work, measured: Measured) -> Estimate | None:
+def estimate(work: Work, measured: Measured) -> RefreshEstimate | None:
     """None if no full refresh was measured yet: then the refresh is incremental."""
     if measured.full_ms is None:
         return None
@@ -82,13 +82,13 @@ def estimate(work: Work, measured: Measured) -> Estimate | None:
     reading = work.changed_rows * _ROW_MS
     unmeasured = _FIXED_MS + max(full * min(_SHARE_OF_FULL + _GROWTH * share, 2.0), reading)
     if measured.incremental_ms is None:
-        return Estimate(full, unmeasured)
+        return RefreshEstimate(full, unmeasured)
     # The fixed part does not grow with the change; a change that is tiny now says little about a large one.
     fixed = min(measured.incremental_ms, _FIXED_MS)
     changed, then = max(work.changed_rows, _FEW_ROWS), max(measured.incremental_rows, _FEW_ROWS)
     grown = fixed + (measured.incremental_ms - fixed) * _ratio(changed, then)
     larger = work.changed_rows > 4 * max(measured.incremental_rows, 1)
-    return Estimate(full, max(grown, unmeasured) if larger else grown)
+    return RefreshEstimate(full, max(grown, unmeasured) if larger else grown)
 
 
 def _ratio(now: int, then: int) -> float:

@@ -40,14 +40,14 @@ class View:
 
 
 @dataclass(slots=True)
-class Scope:
+class PlanScope:
     """What an expression may name: the columns of the sources, then those of the query around."""
 
-    parent: Scope | None = None
+    parent: PlanScope | None = None
     sources: dict[str, dict[str, PlanColumn]] = field(default_factory=dict)
 
     def find(self, table: str, name: str) -> PlanColumn | None:
-        scope: Scope | None = self
+        scope: PlanScope | None = self
         while scope is not None:
             if table:
                 found = scope.sources.get(table, {}).get(name)
@@ -72,16 +72,16 @@ class Lowerer(Protocol):
 
     def fresh(self, type_: DataType | None = None) -> PlanColumn: ...
 
-    def query(self, tree: exp.Expr, outer: Scope | None, ctes: Mapping[str, View]) -> View: ...
+    def query(self, tree: exp.Expr, outer: PlanScope | None, ctes: Mapping[str, View]) -> View: ...
 
 
 class Expressions:
     """What a SELECT has so far, and the expressions over it."""
 
-    def __init__(self, lowerer: Lowerer, outer: Scope | None, ctes: Mapping[str, View]) -> None:
+    def __init__(self, lowerer: Lowerer, outer: PlanScope | None, ctes: Mapping[str, View]) -> None:
         self.lowerer = lowerer
         self.ctes = ctes
-        self.scope = Scope(outer)
+        self.scope = PlanScope(outer)
         self.parts: list[Operator] = []
         """What FROM has, to be joined by the conditions as soon as one node is needed."""
         self.conditions: list[exp.Expr] = []

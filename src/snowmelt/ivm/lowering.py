@@ -9,8 +9,8 @@ from sqlglot import exp
 
 from snowmelt.core.types import DataType
 from snowmelt.ivm.algebra import Fresh, Item, PlanColumn, Tables, passed
-from snowmelt.ivm.blocks import Block, constant
-from snowmelt.ivm.expressions import Scope, View
+from snowmelt.ivm.blocks import SelectBlock, constant
+from snowmelt.ivm.expressions import PlanScope, View
 from snowmelt.ivm.operators.aggregate import Aggregate
 from snowmelt.ivm.operators.base import Operator
 from snowmelt.ivm.operators.filter import Filter
@@ -82,7 +82,7 @@ class Lowering:
     def fresh(self, type_: DataType | None = None) -> PlanColumn:
         return PlanColumn(f"c{next(self._numbers)}", type_)
 
-    def query(self, tree: exp.Expr, outer: Scope | None, ctes: Mapping[str, View]) -> View:
+    def query(self, tree: exp.Expr, outer: PlanScope | None, ctes: Mapping[str, View]) -> View:
         while isinstance(tree, exp.Subquery) and tree.args.get("with_") is None:
             tree = tree.this
         with_ = tree.args.get("with_")
@@ -103,7 +103,7 @@ class Lowering:
             )
         if isinstance(tree, exp.Select):
             names = _names_of_values(tree)
-            return constant(tree, names, self.fresh) if names else Block(self, outer, ctes).lower(tree)
+            return constant(tree, names, self.fresh) if names else SelectBlock(self, outer, ctes).lower(tree)
         raise NotIncrementalError(Reason.UNSUPPORTED_OPERATOR, type(tree).__name__.upper(), "Write it as a SELECT.")
 
     def _set_operation(self, tree: exp.SetOperation, left: View, right: View) -> View:

@@ -10,13 +10,13 @@ from enum import StrEnum
 from sqlglot import exp
 
 from snowmelt.ivm.algebra import WEIGHT, When
-from snowmelt.ivm.changes import Rules, TableChange
+from snowmelt.ivm.changes import ChangeRules, TableChange
 from snowmelt.ivm.expressions import View
 from snowmelt.ivm.operators.base import Operator, Passage
 from snowmelt.ivm.reasons import NotIncrementalError, Reason
-from snowmelt.ivm.rendering import Renderer, Restriction, Stage, moves
+from snowmelt.ivm.rendering import PlanRenderer, Restriction, Stage, moves
 from snowmelt.ivm.state_rows import initial
-from snowmelt.ivm.states import State
+from snowmelt.ivm.states import GroupState
 from snowmelt.ivm.top_rows import TopRows
 from snowmelt.ivm.trees import column_of, quoted
 from snowmelt.sql.notes import note_of
@@ -52,7 +52,7 @@ class Apply:
 class RefreshPlan:
     stages: tuple[Stage, ...]
     apply: Apply
-    additions: tuple[State, ...] = ()
+    additions: tuple[GroupState, ...] = ()
     """States that grow by the rows of a stage, which is called `added`."""
 
 
@@ -60,11 +60,11 @@ class RefreshPlan:
 class InitialPlan:
     """How to fill a table from nothing: the states one after the other, then all rows, which are read from them."""
 
-    states: tuple[tuple[State, exp.Select], ...]
+    states: tuple[tuple[GroupState, exp.Select], ...]
     rows: exp.Select
 
 
-class Planner:
+class RefreshPlanner:
     """Plans the refreshes of one view. Raises `NotIncrementalError` for a view that has none."""
 
     def __init__(self, view: View) -> None:
@@ -86,25 +86,25 @@ class Planner:
         """
         instants = {When.OLD: before, When.NEW: after} if before is not None and after is not None else {}
         states = states_of(self.view.root, types) if types is not None else {}
-        renderer = Renderer(frozenset(changes), instants, states)
-        rules = Rules(renderer, changes, time_moved=bool(instants) and before != after)
+        renderer = PlanRenderer(frozenset(changes), instants, states)
+        rules = ChangeRules(renderer, changes, time_moved=bool(instants) and before != after)
         apply = self._apply(rules)
         grown = tuple(states[id(node)] for node in self.view.root.walk() if id(node) in states and rules.grows(node))
         return RefreshPlan(tuple(rules.lookups.stages), apply, grown)
 
     def initial(self, at: datetime | None = None) -> InitialPlan:
         states = states_of(self.view.root)
-        renderer = Renderer(frozenset(), {When.NEW: at} if at is not None else {}, states)
+        renderer = PlanRenderer(frozenset(), {When.NEW: at} if at is not None else {}, states)
         stateful = [(states[id(node)], node.inputs[0]) for node in self.view.root.walk() if id(node) in states]
         queries = tuple((s, initial(renderer, s, renderer.rows(below, When.NEW))) for s, below in stateful)
         return InitialPlan(queries, self._named(renderer, renderer.rows(self.view.root, When.NEW)))
 
     def full(self, at: datetime | None = None) -> exp.Select:
         """The whole result, over the new versions of the tables."""
-        renderer = Renderer(frozenset(), {When.NEW: at} if at is not None else {})
+        renderer = PlanRenderer(frozenset(), {When.NEW: at} if at is not None else {})
         return self._named(renderer, renderer.rows(self.view.root, When.NEW))
 
-    def _apply(self, rules: Rules) -> Apply:
+    def _apply(self, rules: ChangeRules) -> Apply:
         root = self.view.root
         passage = root.passage()
         bottom = passage.bottom
@@ -130,7 +130,7 @@ class Planner:
         netted = rules.netted(change.query, root.columns)
         return Apply(ApplyKind.BAG, self._weighted_out(rules, netted))
 
-    def _replace(self, rules: Rules, passage: Passage) -> Apply | None:
+    def _replace(self, rules: ChangeRules, passage: Passage) -> Apply | None:
         """By group or partition, if the table has all their keys."""
         if not all(column.id in passage.names for column in passage.bottom.group_keys or ()):
             return None
@@ -141,14 +141,14 @@ class Planner:
         assert keyed is not None
         return self._replaced(rules, keyed)
 
-    def _top(self, rules: Rules, passage: Passage) -> TopRows | None:
+    def _top(self, rules: ChangeRules, passage: Passage) -> TopRows | None:
         if self._inexact & passage.bottom.ids:
             return None
         outputs = {column.id: name for name, column in self.view.outputs}
         names = {own: outputs[there] for own, there in passage.names.items() if there in outputs}
         return passage.bottom.top_rows(rules, names)
 
-    def _replace_exact(self, rules: Rules, change: exp.Select) -> Apply:
+    def _replace_exact(self, rules: ChangeRules, change: exp.Select) -> Apply:
         """By all columns that are the same each time, for results that have others too."""
         root = self.view.root
         exact = [column for column in root.columns if column.id not in self._inexact and not column.is_variant]
@@ -156,7 +156,7 @@ class Planner:
             return Apply(ApplyKind.OVERWRITE, self._named(rules.renderer, rules.renderer.rows(root, When.NEW)))
         return self._replaced(rules, rules.distinct_keys("rows that changed, by their exact columns", change, exact))
 
-    def _replaced(self, rules: Rules, keys: Restriction) -> Apply:
+    def _replaced(self, rules: ChangeRules, keys: Restriction) -> Apply:
         rows = rules.renderer.rows(self.view.root, When.NEW, keys)
         names = {column.id: name for name, column in self.view.outputs}
         return Apply(
@@ -166,19 +166,19 @@ class Planner:
             tuple((names[own], theirs) for own, theirs in keys.pairs),
         )
 
-    def _named(self, renderer: Renderer, rows: exp.Select) -> exp.Select:
+    def _named(self, renderer: PlanRenderer, rows: exp.Select) -> exp.Select:
         """The rows under the names of the table's columns."""
         return exp.select(*[exp.alias_(column.ref, quoted(name)) for name, column in self.view.outputs]).from_(
             renderer.source(rows)
         )
 
-    def _weighted_out(self, rules: Rules, query: exp.Select) -> exp.Select:
+    def _weighted_out(self, rules: ChangeRules, query: exp.Select) -> exp.Select:
         return self._named(rules.renderer, query).select(column_of(WEIGHT), copy=False)
 
 
-def states_of(root: Operator, types: Mapping[str, Mapping[str, str]] | None = None) -> dict[int, State]:
+def states_of(root: Operator, types: Mapping[str, Mapping[str, str]] | None = None) -> dict[int, GroupState]:
     """The states of a view by the identity of their nodes, inner ones first; they have the same names each time."""
-    found: dict[int, State] = {}
+    found: dict[int, GroupState] = {}
     for node in root.walk():
         # What is not the same when it is computed again can't be taken from a sum that it was added to.
         if node.tables and not any(below.ids & root.inexact_ids for below in node.inputs):

@@ -14,12 +14,12 @@ from typing import Any, Protocol, TypeVar
 from sqlglot import exp
 
 from snowmelt.ivm.algebra import WEIGHT, PlanColumn, When, all_of, equal_columns
-from snowmelt.ivm.states import State
+from snowmelt.ivm.states import GroupState
 from snowmelt.ivm.trees import column_of, mapped, quoted, same
 from snowmelt.sql.dialect import copied
 from snowmelt.sql.notes import note_of
 
-_Node = TypeVar("_Node", bound="Rows")
+_Node = TypeVar("_Node", bound="RowSource")
 RenderedRows = tuple[exp.Select, bool]
 """Rows, and whether the restriction holds for all of them: pushing it down may lose a part."""
 Known = Mapping[str, tuple[str, str]]
@@ -62,7 +62,7 @@ class Restriction:
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class ScanOrigin:
     """The table that a node only filters and projects."""
 
     scan: object
@@ -76,7 +76,7 @@ class Origin:
     """How much the filters promise: an equality (2) more than another condition (1)."""
 
 
-class Rows(Protocol):
+class RowSource(Protocol):
     """What rendering needs of an operator."""
 
     @property
@@ -85,9 +85,9 @@ class Rows(Protocol):
     @property
     def ids(self) -> frozenset[str]: ...
 
-    def origin(self) -> Origin | None: ...
+    def origin(self) -> ScanOrigin | None: ...
 
-    def rows(self, renderer: Renderer, when: When, restriction: Restriction | None) -> RenderedRows: ...
+    def rows(self, renderer: PlanRenderer, when: When, restriction: Restriction | None) -> RenderedRows: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class Stage:
     """The same as the query, if it is no more than that."""
 
 
-class Lookups:
+class PlanLookups:
     def __init__(self, changed: frozenset[str]) -> None:
         self.stages: list[Stage] = []
         self.narrowed: set[str] = set()
@@ -160,7 +160,7 @@ class Lookups:
         """What another term looked up is only a part of the rows that the next one needs."""
         self._last.clear()
 
-    def found(self, node: Rows, when: When) -> Known:
+    def found(self, node: RowSource, when: When) -> Known:
         """Where the values of a node's columns are found, if its rows were just looked up by key."""
         origin = node.origin()
         if origin is None:
@@ -169,31 +169,31 @@ class Lookups:
         return {own: (stage, below) for own, below in origin.columns.items()} if stage is not None else {}
 
 
-class Renderer:
+class PlanRenderer:
     """`changed` names the tables whose old and new versions differ; `instants` are what the clock says at each."""
 
     def __init__(
         self,
         changed: frozenset[str],
         instants: Mapping[When, datetime],
-        states: Mapping[int, State] | None = None,
+        states: Mapping[int, GroupState] | None = None,
     ) -> None:
         self._instants = instants
         self._numbers = count(1)
         self.states = states or {}
         """By the identity of their nodes."""
-        self.lookups = Lookups(changed)
+        self.lookups = PlanLookups(changed)
         self.grows: Callable[[Any], bool] = lambda _: False
         """Whether this refresh adds to the state of an operator; asked before its new rows are read."""
 
-    def rows(self, node: Rows, when: When, restriction: Restriction | None = None) -> exp.Select:
+    def rows(self, node: RowSource, when: When, restriction: Restriction | None = None) -> exp.Select:
         """The node's rows, restricted."""
         query, exact = self.some_rows(node, when, restriction)
         if restriction is None or exact:
             return query
         return self.restricted(self.of(query, node.columns), restriction)
 
-    def some_rows(self, node: Rows, when: When, restriction: Restriction | None) -> RenderedRows:
+    def some_rows(self, node: RowSource, when: When, restriction: Restriction | None) -> RenderedRows:
         """The node's rows, with as much of the restriction as goes below it."""
         return node.rows(self, when, restriction)
 
@@ -290,7 +290,7 @@ def selected(columns: Sequence[PlanColumn], *, weighted: bool = False) -> list[e
 
 
 def restriction_by(
-    node: Rows, conditions: Sequence[exp.Expr], known: Known, narrowed: Container[str] = ()
+    node: RowSource, conditions: Sequence[exp.Expr], known: Known, narrowed: Container[str] = ()
 ) -> Restriction | None:
     """Only the rows that can equal what is known, in the columns for which one relation has most of the values."""
     found: dict[str, dict[str, str]] = {}

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from snowmelt.ivm.algebra import WEIGHT, PlanColumn, When
-from snowmelt.ivm.rendering import Renderer, Restriction, Rows, named, selected
-from snowmelt.ivm.states import AGE, ROWS, Partial, State
+from snowmelt.ivm.rendering import PlanRenderer, Restriction, RowSource, named, selected
+from snowmelt.ivm.states import AGE, ROWS, GroupState, Partial
 from snowmelt.ivm.trees import call, column_of, is_null, number, quoted, same
 
 _OLD, _LOST, _AGAIN = "old_", "lost_", "again_"
@@ -20,7 +20,7 @@ _OLD, _LOST, _AGAIN = "old_", "lost_", "again_"
 _MARK = "mark"
 
 
-def initial(renderer: Renderer, state: State, rows: exp.Select) -> exp.Select:
+def initial(renderer: PlanRenderer, state: GroupState, rows: exp.Select) -> exp.Select:
     """The rows of a state, computed from nothing but the rows of the aggregate's input."""
     values = [named(exp.cast(call("count", number(1)), "BIGINT"), ROWS)]
     values += [named(renderer.at(partial.initial, When.NEW), partial.name) for partial in state.partials]
@@ -29,7 +29,7 @@ def initial(renderer: Renderer, state: State, rows: exp.Select) -> exp.Select:
     return renderer.grouped(state.node.keys, values, rows)
 
 
-def stored(renderer: Renderer, state: State, restriction: Restriction | None) -> exp.Select:
+def stored(renderer: PlanRenderer, state: GroupState, restriction: Restriction | None) -> exp.Select:
     """The rows of a state before the refresh, restricted by its keys."""
     rows = renderer.of_table(state.stored, state.columns)
     if restriction is None:
@@ -39,7 +39,7 @@ def stored(renderer: Renderer, state: State, restriction: Restriction | None) ->
     return renderer.of_table(renderer.lookups.look_up(state.stored, names, restriction, query), state.columns)
 
 
-def addition(renderer: Renderer, state: State, change: exp.Select) -> exp.Select:
+def addition(renderer: PlanRenderer, state: GroupState, change: exp.Select) -> exp.Select:
     """What a change of its input adds to a state; of extremes, those of what came and of what went."""
     values = [named(call("sum", column_of(WEIGHT)), ROWS)]
     for partial in state.partials:
@@ -50,7 +50,7 @@ def addition(renderer: Renderer, state: State, change: exp.Select) -> exp.Select
 
 
 def finished(
-    renderer: Renderer, state: State, old: exp.Select, restriction: Restriction | None, *, grown: bool
+    renderer: PlanRenderer, state: GroupState, old: exp.Select, restriction: Restriction | None, *, grown: bool
 ) -> exp.Select:
     """The aggregates of each group, from what is stored and, if the state grew, what was added."""
     keys = state.node.keys
@@ -68,7 +68,9 @@ def finished(
     return exp.select(*selected(keys), *finals).from_(renderer.source(sums))
 
 
-def grow_extremes(renderer: Renderer, state: State, below: Rows, change: exp.Select, *, inserts_only: bool) -> None:
+def grow_extremes(
+    renderer: PlanRenderer, state: GroupState, below: RowSource, change: exp.Select, *, inserts_only: bool
+) -> None:
     """Adds the stages that find what a refresh adds to a state with extremes, given the aggregate's input and how it
     changed. The change must be netted: a row that came and went again was never there."""
     add = renderer.lookups.add
@@ -85,7 +87,7 @@ def grow_extremes(renderer: Renderer, state: State, below: Rows, change: exp.Sel
     add("sums and extremes of what changed", _added(renderer, state, joined), state.added)
 
 
-def _before(renderer: Renderer, state: State, keys: Restriction | None) -> exp.Select:
+def _before(renderer: PlanRenderer, state: GroupState, keys: Restriction | None) -> exp.Select:
     """The extremes before the refresh."""
     values = [
         exp.alias_(state.together(name), quoted(name)) for name in (*(partial.name for partial in state.extremes), AGE)
@@ -93,7 +95,7 @@ def _before(renderer: Renderer, state: State, keys: Restriction | None) -> exp.S
     return renderer.grouped(state.node.keys, values, stored(renderer, state, keys))
 
 
-def _lost(renderer: Renderer, state: State, keys: Restriction | None) -> exp.Select:
+def _lost(renderer: PlanRenderer, state: GroupState, keys: Restriction | None) -> exp.Select:
     query = _joined(renderer, state, [(_before(renderer, state, keys), _OLD)])
     query.set("where", exp.Where(this=exp.or_(*[_is_lost(partial) for partial in state.extremes])))
     return query.select(*selected(state.node.keys), exp.alias_(number(1), quoted(_MARK)), copy=False)
@@ -108,7 +110,7 @@ def _is_lost(partial: Partial) -> exp.Expr:
     return exp.and_(went, exp.Not(this=call("coalesce", kept, exp.false())))
 
 
-def _again(renderer: Renderer, state: State, below: Rows, lost: str) -> exp.Select:
+def _again(renderer: PlanRenderer, state: GroupState, below: RowSource, lost: str) -> exp.Select:
     restriction = _restriction(state, lost)
     rows = renderer.rows(below, When.NEW, restriction)
     if restriction is None:
@@ -119,7 +121,7 @@ def _again(renderer: Renderer, state: State, below: Rows, lost: str) -> exp.Sele
     return renderer.grouped(state.node.keys, values, rows)
 
 
-def _added(renderer: Renderer, state: State, joined: Sequence[tuple[exp.Select, str]]) -> exp.Select:
+def _added(renderer: PlanRenderer, state: GroupState, joined: Sequence[tuple[exp.Select, str]]) -> exp.Select:
     read_again = len(joined) > 1
     values: list[exp.Expr] = [*selected(state.node.keys), column_of(ROWS)]
     for partial in state.partials:
@@ -136,7 +138,7 @@ def _added(renderer: Renderer, state: State, joined: Sequence[tuple[exp.Select, 
     return _joined(renderer, state, joined).select(*values, copy=False)
 
 
-def _joined(renderer: Renderer, state: State, others: Sequence[tuple[exp.Select, str]]) -> exp.Select:
+def _joined(renderer: PlanRenderer, state: GroupState, others: Sequence[tuple[exp.Select, str]]) -> exp.Select:
     """The groups that changed, left joined with the other relations, whose columns get their prefixes."""
     query = exp.select().from_(renderer.source(exp.Table(this=quoted(state.changed))))
     joins = []
@@ -150,6 +152,6 @@ def _joined(renderer: Renderer, state: State, others: Sequence[tuple[exp.Select,
     return query
 
 
-def _restriction(state: State, stage: str) -> Restriction | None:
+def _restriction(state: GroupState, stage: str) -> Restriction | None:
     keys = state.node.keys
     return Restriction(stage, tuple((column.id, column.id) for column in keys)) if keys else None

@@ -69,7 +69,7 @@ class Partial:
 
 
 @dataclass(frozen=True, eq=False)
-class State:
+class GroupState:
     name: str
     node: Grouped
     partials: tuple[Partial, ...]
@@ -121,7 +121,7 @@ class State:
         return exp.cast(tree, exp.DataType.build(type_, dialect="spark")) if type_ else tree
 
 
-def state_of(name: str, node: Grouped, below: Sequence[PlanColumn], types: Mapping[str, str]) -> State | None:
+def state_of(name: str, node: Grouped, below: Sequence[PlanColumn], types: Mapping[str, str]) -> GroupState | None:
     """The state of an aggregate over these columns; None when one of its functions has none."""
     if any(column.type is not None and column.type.kind is Kind.TIME for column in node.keys):
         return None
@@ -138,7 +138,7 @@ def state_of(name: str, node: Grouped, below: Sequence[PlanColumn], types: Mappi
         if final is None:
             return None
         finals[item.column.id] = final
-    return State(name, node, tuple(partials.values()), finals, types)
+    return GroupState(name, node, tuple(partials.values()), finals, types)
 
 
 def _final(value: exp.Expr, known: Mapping[str, PlanColumn], partial: _Partials) -> exp.Expr | None:

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from snowmelt.ivm.algebra import Fresh, Item, PlanColumn, all_of, passed
 from snowmelt.ivm.operators.aggregate import Aggregate
-from snowmelt.ivm.operators.base import Joined, Names, Operator
+from snowmelt.ivm.operators.base import Joined, Operator, OuterNames
 from snowmelt.ivm.operators.inner_join import InnerJoin
 from snowmelt.ivm.operators.join import Join, JoinKind
 from snowmelt.ivm.operators.project import Project
@@ -89,5 +89,5 @@ class _OuterValues:
         return InnerJoin((values, node), ()), names
 
     def copy(self) -> Joined:
-        names = Names((column.id, self.fresh(column.type)) for column in self.columns)
+        names = OuterNames((column.id, self.fresh(column.type)) for column in self.columns)
         return Project(self._values, tuple(Item(names[column.id], column.ref) for column in self.columns)), names

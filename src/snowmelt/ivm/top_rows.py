@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from snowmelt.core.types import Kind
 from snowmelt.ivm.algebra import TARGET, WEIGHT, PlanColumn
-from snowmelt.ivm.changes import Change, Rules, weighted, with_value
+from snowmelt.ivm.changes import Change, ChangeRules, weighted, with_value
 from snowmelt.ivm.rendering import total_order
 from snowmelt.ivm.trees import column_of, number
 
@@ -45,7 +45,7 @@ class TopRows:
 
 
 def top_rows(
-    rules: Rules, change: Change, columns: Sequence[PlanColumn], order: Sequence[exp.Expr], limit: int,
+    rules: ChangeRules, change: Change, columns: Sequence[PlanColumn], order: Sequence[exp.Expr], limit: int,
     names: Mapping[str, str],
 ) -> TopRows | None:  # fmt: skip
     """The first rows of an order, given how what is ordered changed; `names` has the table's names by id, of those

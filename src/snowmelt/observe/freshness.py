@@ -18,7 +18,7 @@ _WITHIN_A_BURST = 0.1
 """A pause shorter than this part of the longest one is within a burst."""
 
 
-class Status(StrEnum):
+class FreshnessStatus(StrEnum):
     FRESH = "FRESH"
     WARNING = "WARNING"
     """Within the limit, but the last update is longer ago than usual."""
@@ -27,7 +27,7 @@ class Status(StrEnum):
     """Nothing was ever promised, or nothing ever written."""
 
 
-class Watched(StrEnum):
+class WatchedKind(StrEnum):
     DYNAMIC_TABLE = "DYNAMIC TABLE"
     TABLE = "TABLE"
     VIEW = "VIEW"
@@ -39,7 +39,7 @@ class Freshness:
     """Where one table or product stands at one instant."""
 
     id: str
-    kind: Watched
+    kind: WatchedKind
     name: ObjectName
     at: datetime
     data_timestamp: datetime | None
@@ -66,17 +66,17 @@ class Freshness:
         return _seconds(self.updated_at, self.at)
 
     @property
-    def status(self) -> Status:
+    def status(self) -> FreshnessStatus:
         behind, since = self.behind, self.since_update
         if self.missing:
-            return Status.BREACHED
+            return FreshnessStatus.BREACHED
         if behind is None or since is None:
-            return Status.UNKNOWN
+            return FreshnessStatus.UNKNOWN
         if self.limit is not None and behind > self.limit:
-            return Status.BREACHED
+            return FreshnessStatus.BREACHED
         if self.interval is not None and since > EARLY_WARNING * self.interval:
-            return Status.WARNING
-        return Status.FRESH if self.limit is not None or self.interval is not None else Status.UNKNOWN
+            return FreshnessStatus.WARNING
+        return FreshnessStatus.FRESH if self.limit is not None or self.interval is not None else FreshnessStatus.UNKNOWN
 
 
 def _seconds(since: datetime | None, until: datetime) -> float | None:

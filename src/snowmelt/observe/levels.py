@@ -9,14 +9,14 @@ WARNING_PERCENT = 80
 CRITICAL_PERCENT = 95
 
 
-class Level(IntEnum):
+class OperatingLevel(IntEnum):
     OK = 0
     WARNING = 1
     CRITICAL = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class PoolLevel:
     """Workers, entries of a queue, sessions: `size` of them, `used` now."""
 
     name: str
@@ -24,8 +24,8 @@ class Pool:
     size: int
 
     @property
-    def level(self) -> Level:
+    def level(self) -> OperatingLevel:
         percent = 100 * self.used / self.size if self.size else (100 if self.used else 0)
         if percent >= CRITICAL_PERCENT:
-            return Level.CRITICAL
-        return Level.WARNING if percent >= WARNING_PERCENT else Level.OK
+            return OperatingLevel.CRITICAL
+        return OperatingLevel.WARNING if percent >= WARNING_PERCENT else OperatingLevel.OK

@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 
 from snowmelt.core.names import ObjectName
 from snowmelt.observe import metrics
-from snowmelt.observe.metrics import Kind, Metric, Sample
+from snowmelt.observe.metrics import Metric, MetricKind, Sample
 
 _BUCKETS = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0)
 COUNTED_HERE = frozenset(
@@ -131,7 +131,7 @@ class _Present(Collector):
         for _, same in groupby(found, key=lambda sample: sample.metric.name):
             listed = list(same)
             metric = listed[0].metric
-            made = CounterMetricFamily if metric.kind is Kind.COUNTER else GaugeMetricFamily
+            made = CounterMetricFamily if metric.kind is MetricKind.COUNTER else GaugeMetricFamily
             family = made(metric.name, metric.help, labels=metric.labels)
             for sample in listed:
                 family.add_metric(sample.labels, sample.value)

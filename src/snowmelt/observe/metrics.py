@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Kind(StrEnum):
+class MetricKind(StrEnum):
     GAUGE = "gauge"
     COUNTER = "counter"
     HISTOGRAM = "histogram"
@@ -21,7 +21,7 @@ class Metric:
     name: str
     help: str
     labels: tuple[str, ...] = ()
-    kind: Kind = Kind.GAUGE
+    kind: MetricKind = MetricKind.GAUGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +59,13 @@ AVAILABILITY_TARGET = Metric(
 
 # -- dynamic tables -----------------------------------------------------------------------------------------------
 REFRESHES = Metric(
-    "snowmelt_refreshes_total", "Refreshes that ended, by how.", (*_TABLE, "state", "action"), Kind.COUNTER
+    "snowmelt_refreshes_total", "Refreshes that ended, by how.", (*_TABLE, "state", "action"), MetricKind.COUNTER
 )
 REFRESH_SECONDS = Metric(
-    "snowmelt_refresh_duration_seconds", "How long refreshes took.", ("state", "action"), Kind.HISTOGRAM
+    "snowmelt_refresh_duration_seconds", "How long refreshes took.", ("state", "action"), MetricKind.HISTOGRAM
 )
 REFRESH_ROWS = Metric(
-    "snowmelt_refresh_rows_total", "Rows that refreshes inserted and deleted.", (*_TABLE, "change"), Kind.COUNTER
+    "snowmelt_refresh_rows_total", "Rows that refreshes inserted and deleted.", (*_TABLE, "change"), MetricKind.COUNTER
 )
 REFRESH_LAST_SECONDS = Metric("snowmelt_refresh_last_duration_seconds", "How long the last refresh took.", _TABLE)
 REFRESH_FAILURES = Metric("snowmelt_refresh_consecutive_failures", "Scheduled refreshes that failed in a row.", _TABLE)
@@ -74,10 +74,13 @@ SUSPENDED = Metric("snowmelt_dynamic_table_suspended", "1 while a dynamic table 
 # -- tasks and alerts ---------------------------------------------------------------------------------------------
 TASK_RUNS = Metric(
     "snowmelt_task_runs_total", "Runs of tasks and alerts that ended, by how.", (*_SCHEMA, "task", "kind", "state"),
-    Kind.COUNTER,
+    MetricKind.COUNTER,
 )  # fmt: skip
 TASK_SECONDS = Metric(
-    "snowmelt_task_run_duration_seconds", "How long runs of tasks and alerts took.", ("kind", "state"), Kind.HISTOGRAM
+    "snowmelt_task_run_duration_seconds",
+    "How long runs of tasks and alerts took.",
+    ("kind", "state"),
+    MetricKind.HISTOGRAM,
 )
 TASK_FAILURES = Metric("snowmelt_task_consecutive_failures", "Runs that failed in a row.", (*_SCHEMA, "task"))
 
@@ -97,7 +100,10 @@ CHANNEL_LATENCY = Metric(
     (*_TABLE, "channel"),
 )  # fmt: skip
 CHANNEL_ROWS = Metric(
-    "snowmelt_channel_rows_total", "Rows that channels took and refused.", (*_TABLE, "channel", "outcome"), Kind.COUNTER
+    "snowmelt_channel_rows_total",
+    "Rows that channels took and refused.",
+    (*_TABLE, "channel", "outcome"),
+    MetricKind.COUNTER,
 )
 CONNECTOR_UP = Metric(
     "snowmelt_connector_up", "1 while a connector brings changes; 0 while it fails or tries again.",
@@ -115,39 +121,50 @@ CONNECTOR_SLOT_LIMIT = Metric(
 )
 CONNECTOR_CHANGES = Metric(
     "snowmelt_connector_changes_total", "Changes that landed, and those that could not.",
-    (*_SCHEMA, "connector", "outcome"), Kind.COUNTER,
+    (*_SCHEMA, "connector", "outcome"), MetricKind.COUNTER,
 )  # fmt: skip
 
 # -- statements and what they run in ------------------------------------------------------------------------------
-QUERIES = Metric("snowmelt_queries_total", "Statements that ended, by type and how.", ("type", "status"), Kind.COUNTER)
-QUERY_SECONDS = Metric("snowmelt_query_duration_seconds", "How long statements took.", ("type",), Kind.HISTOGRAM)
+QUERIES = Metric(
+    "snowmelt_queries_total", "Statements that ended, by type and how.", ("type", "status"), MetricKind.COUNTER
+)
+QUERY_SECONDS = Metric("snowmelt_query_duration_seconds", "How long statements took.", ("type",), MetricKind.HISTOGRAM)
 QUERIES_RUNNING = Metric("snowmelt_queries_running", "Statements that run now.")
 RECORDS_SET_ASIDE = Metric(
     "snowmelt_records_set_aside_total",
     "Records of the query history and the audit log that could not be stored and were given up.",
     ("of",),
-    Kind.COUNTER,
+    MetricKind.COUNTER,
 )
 POOL_USED = Metric("snowmelt_pool_used", "How much of a pool or queue is in use.", ("pool",))
 POOL_SIZE = Metric("snowmelt_pool_size", "How much of it there is.", ("pool",))
 POOL_LEVEL = Metric("snowmelt_pool_level", "0 below 80 % in use, 1 from 80 %, 2 from 95 %.", ("pool",))
 SPARK_SECONDS = Metric(
-    "snowmelt_spark_seconds_total", "Time in which statements held a warehouse.", ("warehouse", "purpose"), Kind.COUNTER
+    "snowmelt_spark_seconds_total",
+    "Time in which statements held a warehouse.",
+    ("warehouse", "purpose"),
+    MetricKind.COUNTER,
 )
 BYTES_READ = Metric(
-    "snowmelt_scanned_bytes_total", "Bytes of the tables that statements read.", ("warehouse", "purpose"), Kind.COUNTER
+    "snowmelt_scanned_bytes_total",
+    "Bytes of the tables that statements read.",
+    ("warehouse", "purpose"),
+    MetricKind.COUNTER,
 )
 
 # -- upkeep -------------------------------------------------------------------------------------------------------
 UPKEEP_JOBS = Metric(
-    "snowmelt_upkeep_jobs_total", "Jobs of upkeep, by kind and how they ended.", ("job", "outcome"), Kind.COUNTER
+    "snowmelt_upkeep_jobs_total", "Jobs of upkeep, by kind and how they ended.", ("job", "outcome"), MetricKind.COUNTER
 )
-UPKEEP_SECONDS = Metric("snowmelt_upkeep_seconds_total", "Time that upkeep took.", ("job",), Kind.COUNTER)
+UPKEEP_SECONDS = Metric("snowmelt_upkeep_seconds_total", "Time that upkeep took.", ("job",), MetricKind.COUNTER)
 UPKEEP_FILES = Metric(
-    "snowmelt_upkeep_files_total", "Files that upkeep put together or removed.", ("job",), Kind.COUNTER
+    "snowmelt_upkeep_files_total", "Files that upkeep put together or removed.", ("job",), MetricKind.COUNTER
 )
 UPKEEP_BYTES = Metric(
-    "snowmelt_upkeep_bytes_total", "Bytes of the files that upkeep put together or removed.", ("job",), Kind.COUNTER
+    "snowmelt_upkeep_bytes_total",
+    "Bytes of the files that upkeep put together or removed.",
+    ("job",),
+    MetricKind.COUNTER,
 )
 
 

@@ -18,7 +18,7 @@ from snowmelt.core.yaml_text import load_yaml
 from snowmelt.playbooks import errors as playbook_errors
 from snowmelt.playbooks.inputs import Scalar
 from snowmelt.playbooks.model import Decision
-from snowmelt.playbooks.ports import Answer, Question
+from snowmelt.playbooks.ports import CheckpointAnswer, CheckpointQuestion
 
 
 class _Written(BaseModel):
@@ -40,13 +40,15 @@ class Answers(BaseModel):
     answers: dict[str, Annotated[tuple[_Written, ...], BeforeValidator(_listed)]] = Field(default_factory=dict)
     """By step; several where a checkpoint is reached several times."""
 
-    def to(self, question: Question) -> Answer | None:
+    def to(self, question: CheckpointQuestion) -> CheckpointAnswer | None:
         """The answer whose turn it is."""
         given = self.answers.get(question.step.id, ())
         if question.answered >= len(given):
             return None
         written = given[question.answered]
-        return Answer(written.decision, {name: str(value) for name, value in written.inputs.items()}, "answers file")
+        return CheckpointAnswer(
+            written.decision, {name: str(value) for name, value in written.inputs.items()}, "answers file"
+        )
 
 
 def load_answers(path: Path | None) -> Answers:

@@ -69,7 +69,7 @@ class InputSpec(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class InputValue:
     """A value of an input."""
 
     plain: str
@@ -97,14 +97,14 @@ PARTS = frozenset({"database", "schema", "name"})
 
 
 @dataclass(frozen=True, slots=True)
-class Home:
+class PlaybookHome:
     """Where names are that say no more."""
 
     database: str = "SNOWMELT"
     schema: str = "PUBLIC"
 
 
-def parse_value(spec: InputSpec, raw: Scalar, home: Home) -> Value:
+def parse_value(spec: InputSpec, raw: Scalar, home: PlaybookHome) -> InputValue:
     """The value, or a ValueError that says what is wrong with it."""
     plain = ("true" if raw else "false") if isinstance(raw, bool) else str(raw).strip()
     allowed = {str(choice).casefold() for choice in spec.choices}
@@ -113,76 +113,76 @@ def parse_value(spec: InputSpec, raw: Scalar, home: Home) -> Value:
     return _PARSERS[spec.type](plain, home)
 
 
-def _text(plain: str, _: Home) -> Value:
-    return Value(plain, literal(plain), plain)
+def _text(plain: str, _: PlaybookHome) -> InputValue:
+    return InputValue(plain, literal(plain), plain)
 
 
-def _texts(plain: str, _: Home) -> Value:
+def _texts(plain: str, _: PlaybookHome) -> InputValue:
     items = [item.strip() for item in plain.split(",")]
     if not all(items):
         raise ValueError(f"'{plain}' is not a list of texts")
-    return Value(plain, ", ".join(map(literal, items)), plain)
+    return InputValue(plain, ", ".join(map(literal, items)), plain)
 
 
-def _integer(plain: str, _: Home) -> Value:
+def _integer(plain: str, _: PlaybookHome) -> InputValue:
     if re.fullmatch(r"[+-]?\d{1,38}", plain) is None:
         raise ValueError(f"'{plain}' is not a whole number")
-    return Value(plain, plain, plain)
+    return InputValue(plain, plain, plain)
 
 
-def _number(plain: str, _: Home) -> Value:
+def _number(plain: str, _: PlaybookHome) -> InputValue:
     try:
         value = Decimal(plain)
     except InvalidOperation:
         value = Decimal("NaN")
     if not value.is_finite():
         raise ValueError(f"'{plain}' is not a number")
-    return Value(plain, format(value, "f"), plain)
+    return InputValue(plain, format(value, "f"), plain)
 
 
-def _boolean(plain: str, _: Home) -> Value:
+def _boolean(plain: str, _: PlaybookHome) -> InputValue:
     known = {"true": "TRUE", "yes": "TRUE", "false": "FALSE", "no": "FALSE"}
     if plain.lower() not in known:
         raise ValueError(f"'{plain}' is neither true nor false")
     sql = known[plain.lower()]
-    return Value(sql.lower(), sql, sql.lower())
+    return InputValue(sql.lower(), sql, sql.lower())
 
 
-def _date(plain: str, _: Home) -> Value:
+def _date(plain: str, _: PlaybookHome) -> InputValue:
     try:
         found = date.fromisoformat(plain)
     except ValueError:
         raise ValueError(f"'{plain}' is not a date (yyyy-mm-dd)") from None
-    return Value(plain, f"{literal(found.isoformat())}::DATE", found.isoformat())
+    return InputValue(plain, f"{literal(found.isoformat())}::DATE", found.isoformat())
 
 
-def _timestamp(plain: str, _: Home) -> Value:
+def _timestamp(plain: str, _: PlaybookHome) -> InputValue:
     try:
         found = datetime.fromisoformat(plain)
     except ValueError:
         raise ValueError(f"'{plain}' is not a timestamp (yyyy-mm-dd hh:mm:ss)") from None
     kind = "TIMESTAMP_NTZ" if found.tzinfo is None else "TIMESTAMP_TZ"
     text = found.isoformat(sep=" ")
-    return Value(plain, f"{literal(text)}::{kind}", text)
+    return InputValue(plain, f"{literal(text)}::{kind}", text)
 
 
-def _identifier(plain: str, _: Home) -> Value:
+def _identifier(plain: str, _: PlaybookHome) -> InputValue:
     parts = split_name(plain)
     if parts is None or len(parts) != 1 or not parts[0]:
         raise ValueError(f"'{plain}' is not a name of one part")
-    return Value(plain, quote(parts[0]), parts[0])
+    return InputValue(plain, quote(parts[0]), parts[0])
 
 
-def _name(plain: str, home: Home) -> Value:
+def _name(plain: str, home: PlaybookHome) -> InputValue:
     parts = split_name(plain)
     if parts is None or len(parts) > 3 or not all(parts):
         raise ValueError(f"'{plain}' is not a name, as NAME, SCHEMA.NAME or DATABASE.SCHEMA.NAME")
     full = (*(home.database, home.schema)[: 3 - len(parts)], *parts)
     sql = ".".join(map(quote, full))
-    return Value(plain, sql, sql, dict(zip(("database", "schema", "name"), full, strict=True)))
+    return InputValue(plain, sql, sql, dict(zip(("database", "schema", "name"), full, strict=True)))
 
 
-def _columns(plain: str, _: Home) -> Value:
+def _columns(plain: str, _: PlaybookHome) -> InputValue:
     names: list[str] = []
     for piece in plain.split(","):
         parts = split_name(piece)
@@ -190,30 +190,30 @@ def _columns(plain: str, _: Home) -> Value:
             raise ValueError(f"'{piece.strip()}' is not the name of a column")
         names.append(quote(parts[0]))
     sql = ", ".join(names)
-    return Value(plain, sql, sql)
+    return InputValue(plain, sql, sql)
 
 
-def _lag(plain: str, _: Home) -> Value:
+def _lag(plain: str, _: PlaybookHome) -> InputValue:
     if plain.upper() == "DOWNSTREAM":
-        return Value("DOWNSTREAM", "DOWNSTREAM", "DOWNSTREAM")
+        return InputValue("DOWNSTREAM", "DOWNSTREAM", "DOWNSTREAM")
     if not parse_lag(plain):
         raise ValueError(f"'{plain}' is not a lag, as '5 minutes' or DOWNSTREAM")
-    return Value(plain, literal(plain), plain)
+    return InputValue(plain, literal(plain), plain)
 
 
-def _data_type(plain: str, _: Home) -> Value:
+def _data_type(plain: str, _: PlaybookHome) -> InputValue:
     if parse_type(plain) is None:
         raise ValueError(f"'{plain}' is not a data type")
-    return Value(plain, plain.upper(), plain)
+    return InputValue(plain, plain.upper(), plain)
 
 
-def _word(plain: str, _: Home) -> Value:
+def _word(plain: str, _: PlaybookHome) -> InputValue:
     if _WORD.match(plain) is None:
         raise ValueError(f"'{plain}' is not a word")
-    return Value(plain, plain.upper(), plain)
+    return InputValue(plain, plain.upper(), plain)
 
 
-def _query(plain: str, _: Home) -> Value:
+def _query(plain: str, _: PlaybookHome) -> InputValue:
     text = plain.rstrip().removesuffix(";")
     try:
         statement = parse_statement(text)
@@ -222,10 +222,10 @@ def _query(plain: str, _: Home) -> Value:
     if not isinstance(statement, Query):
         raise ValueError("it is a statement, not a query")
     # The line break ends a comment at its end.
-    return Value(plain, f"{text}\n", text)
+    return InputValue(plain, f"{text}\n", text)
 
 
-def _expression(plain: str, _: Home) -> Value:
+def _expression(plain: str, _: PlaybookHome) -> InputValue:
     sql = f"({plain}\n)"
     # Alone and in its parentheses it must be one expression: `1) + (2` is one only in a part of that.
     for text, wanted in ((plain, exp.Expr), (sql, exp.Paren)):
@@ -236,10 +236,10 @@ def _expression(plain: str, _: Home) -> Value:
         clauses = {name for name, value in tree.args.items() if value}
         if clauses != {"expressions"} or len(tree.expressions) != 1 or not isinstance(tree.expressions[0], wanted):
             raise ValueError(f"'{plain}' is not one expression")
-    return Value(plain, sql, plain)
+    return InputValue(plain, sql, plain)
 
 
-_PARSERS: dict[InputType, Callable[[str, Home], Value]] = {
+_PARSERS: dict[InputType, Callable[[str, PlaybookHome], InputValue]] = {
     InputType.TEXT: _text, InputType.TEXTS: _texts, InputType.INTEGER: _integer,
     InputType.NUMBER: _number, InputType.BOOLEAN: _boolean,
     InputType.DATE: _date, InputType.TIMESTAMP: _timestamp, InputType.IDENTIFIER: _identifier, InputType.NAME: _name,

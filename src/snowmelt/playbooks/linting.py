@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.playbooks.conditions import Condition
-from snowmelt.playbooks.inputs import SAMPLES, Home, InputSpec, InputType, Value, parse_value
+from snowmelt.playbooks.inputs import SAMPLES, InputSpec, InputType, InputValue, PlaybookHome, parse_value
 from snowmelt.playbooks.model import Playbook, PlaybookStep, Problem, Sql
 from snowmelt.playbooks.reading import read_playbook
 from snowmelt.playbooks.stages import stage_warnings
@@ -42,16 +42,16 @@ def _problems(playbook: Playbook) -> Iterator[Problem]:
     yield from stage_warnings(playbook, samples)
 
 
-def _samples(playbook: Playbook) -> dict[str, Value]:
+def _samples(playbook: Playbook) -> dict[str, InputValue]:
     """A value for everything that SQL can name."""
     found = {name: _sample(spec) for name, spec in playbook.front.inputs.items()}
     return {**{name: _sample(InputSpec()) for name in playbook.facts}, **found}
 
 
-def _sample(spec: InputSpec) -> Value:
+def _sample(spec: InputSpec) -> InputValue:
     for raw in (*spec.choices, SAMPLES[spec.type]):
         try:
-            return parse_value(spec.model_copy(update={"choices": ()}), raw, Home())
+            return parse_value(spec.model_copy(update={"choices": ()}), raw, PlaybookHome())
         except ValueError:
             # A choice that is none of its type is a problem of its own.
             continue
@@ -70,12 +70,12 @@ def _inputs(playbook: Playbook) -> Iterator[Problem]:
             )
         elif spec.default is not None and not named:
             try:
-                parse_value(spec, spec.default, Home())
+                parse_value(spec, spec.default, PlaybookHome())
             except ValueError as error:
                 yield Problem(1, f"the default of '{name}' is not valid: {error}")
         for choice in spec.choices:
             try:
-                parse_value(spec, choice, Home())
+                parse_value(spec, choice, PlaybookHome())
             except ValueError as error:
                 yield Problem(1, f"a choice of '{name}' is not valid: {error}")
         known.add(name)
@@ -93,7 +93,7 @@ def _condition(playbook: Playbook, condition: Condition | None, line: int) -> It
                     yield Problem(line, f"'{value}' is not one of the choices of '{test.name}'")
 
 
-def _sql(playbook: Playbook, sql: Sql, when: Condition | None, samples: dict[str, Value]) -> Iterator[Problem]:
+def _sql(playbook: Playbook, sql: Sql, when: Condition | None, samples: dict[str, InputValue]) -> Iterator[Problem]:
     misused = list(wrong(sql.text, playbook.front.inputs, playbook.facts))
     sure = {test.name for test in when.tests if not (test.negated or test.wanted)} if when is not None else set()
     for item in placeholders(sql.text):
@@ -118,7 +118,7 @@ def _sql(playbook: Playbook, sql: Sql, when: Condition | None, samples: dict[str
             yield Problem(sql.line + statement.line - 1, error.message.replace("\n", " "))
 
 
-def _statements(sql: Sql, samples: dict[str, Value]) -> list[str]:
+def _statements(sql: Sql, samples: dict[str, InputValue]) -> list[str]:
     """Those that parse; the others are problems already."""
     try:
         found = [item.text for item in split_statements(filled(sql.text, samples))]
@@ -129,7 +129,7 @@ def _statements(sql: Sql, samples: dict[str, Value]) -> list[str]:
     return found
 
 
-def _step(playbook: Playbook, step: PlaybookStep, samples: dict[str, Value]) -> Iterator[Problem]:
+def _step(playbook: Playbook, step: PlaybookStep, samples: dict[str, InputValue]) -> Iterator[Problem]:
     yield from _condition(playbook, step.when, step.line)
     for sql in step.all_sql():
         yield from _sql(playbook, sql, step.when, samples)
@@ -148,7 +148,7 @@ def _step(playbook: Playbook, step: PlaybookStep, samples: dict[str, Value]) -> 
     yield from _effects(step, samples)
 
 
-def _effects(step: PlaybookStep, samples: dict[str, Value]) -> Iterator[Problem]:
+def _effects(step: PlaybookStep, samples: dict[str, InputValue]) -> Iterator[Problem]:
     """A step must be safe to repeat, and possible to undo."""
     changes = False
     last = _statements(step.sql[-1], samples) if step.sql else []
@@ -173,7 +173,7 @@ def _effects(step: PlaybookStep, samples: dict[str, Value]) -> Iterator[Problem]
         yield from _unrepeatable(sql, samples, asked=False)
 
 
-def _unrepeatable(sql: Sql, samples: dict[str, Value], *, asked: bool) -> Iterator[Problem]:
+def _unrepeatable(sql: Sql, samples: dict[str, InputValue], *, asked: bool) -> Iterator[Problem]:
     if asked or not _statements(sql, samples):
         return
     for unit in units_of(filled(sql.text, samples), transaction=sql.transaction):

@@ -41,7 +41,7 @@ class Recovery(StrEnum):
     ESCALATE = "escalate"
 
 
-class When(StrEnum):
+class ProbeTime(StrEnum):
     BEFORE = "before"
     AFTER = "after"
 
@@ -97,7 +97,7 @@ class Probe:
 class Checkpoint:
     line: int
     severity: CheckpointSeverity
-    at: When = When.AFTER
+    at: ProbeTime = ProbeTime.AFTER
     present: str = ""
     sql: tuple[Sql, ...] = ()
     options: tuple[Decision, ...] = (Decision.APPROVE, Decision.ABORT)

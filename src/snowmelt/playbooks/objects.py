@@ -9,7 +9,7 @@ from snowmelt.core.names import ObjectName, SchemaName, literal, quote, split_na
 from snowmelt.playbooks import errors as playbook_errors
 from snowmelt.playbooks.claims import Execute
 from snowmelt.playbooks.expecting import column
-from snowmelt.playbooks.inputs import Home, Value
+from snowmelt.playbooks.inputs import InputValue, PlaybookHome
 from snowmelt.playbooks.model import Created
 from snowmelt.playbooks.templates import filled
 
@@ -19,7 +19,7 @@ _MISSING = ("002003", "002043")
 IF_MISSING = " if missing"
 
 
-def full_name(created: Created, values: Mapping[str, Value], home: Home) -> str:
+def full_name(created: Created, values: Mapping[str, InputValue], home: PlaybookHome) -> str:
     """The name of what a step creates, in full."""
     text = filled(created.name.removesuffix(IF_MISSING), values)
     parts = split_name(text.strip())

@@ -10,9 +10,9 @@ from snowmelt.core.faults import reached
 from snowmelt.playbooks import errors as playbook_errors
 from snowmelt.playbooks.claims import Claims, Execute
 from snowmelt.playbooks.expecting import unmet
-from snowmelt.playbooks.inputs import Value
+from snowmelt.playbooks.inputs import InputValue
 from snowmelt.playbooks.model import PlaybookStep, Recovery, Sql
-from snowmelt.playbooks.ports import Operator, Wait
+from snowmelt.playbooks.ports import PlaybookOperator, Wait
 from snowmelt.playbooks.statements import Repeating, Unit, units_of
 from snowmelt.playbooks.templates import filled
 from snowmelt.runtime.results import Result
@@ -26,7 +26,7 @@ class StepFailedError(Exception):
     """A step can't go on; the text says why, and what to do."""
 
 
-def units_in(blocks: Sequence[Sql], values: Mapping[str, Value]) -> list[Unit]:
+def units_in(blocks: Sequence[Sql], values: Mapping[str, InputValue]) -> list[Unit]:
     """All units of some blocks, their inputs filled in."""
     units: list[Unit] = []
     for sql in blocks:
@@ -39,7 +39,7 @@ def units_in(blocks: Sequence[Sql], values: Mapping[str, Value]) -> list[Unit]:
 
 
 class Performer:
-    def __init__(self, execute: Execute, claims: Claims, operator: Operator, wait: Wait, note: Note) -> None:
+    def __init__(self, execute: Execute, claims: Claims, operator: PlaybookOperator, wait: Wait, note: Note) -> None:
         self._execute = execute
         self._claims = claims
         self._operator = operator
@@ -58,7 +58,14 @@ class Performer:
         return outcome
 
     def perform(
-        self, step: PlaybookStep, unit: Unit, claim: str, values: Mapping[str, Value], fixed: set[str], *, last: bool
+        self,
+        step: PlaybookStep,
+        unit: Unit,
+        claim: str,
+        values: Mapping[str, InputValue],
+        fixed: set[str],
+        *,
+        last: bool,
     ) -> Result | int | None:
         """Carries out a unit of a step, whatever its table of errors allows for. Raises StepFailedError."""
         for attempt in range(1, step.attempts + 1):
@@ -84,7 +91,7 @@ class Performer:
         step: PlaybookStep,
         error: SnowmeltError,
         claim: str,
-        values: Mapping[str, Value],
+        values: Mapping[str, InputValue],
         fixed: set[str],
         *,
         more: bool,
@@ -107,7 +114,7 @@ class Performer:
         if not again:
             raise StepFailedError(f"{text}{advice}") from error
 
-    def _fix(self, step: PlaybookStep, fix: str, claim: str, values: Mapping[str, Value]) -> None:
+    def _fix(self, step: PlaybookStep, fix: str, claim: str, values: Mapping[str, InputValue]) -> None:
         for number, unit in enumerate(units_in(step.fixes[fix], values)):
             self._operator.sql(unit.sql)
             try:

@@ -26,7 +26,7 @@ class PlaybookOutcome(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class CheckpointQuestion:
     step: PlaybookStep
     checkpoint: Checkpoint
     present: str
@@ -35,13 +35,13 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CheckpointAnswer:
     decision: Decision
     inputs: Mapping[str, str] = field(default_factory=dict)
     by: str = ""
 
 
-class Operator(Protocol):
+class PlaybookOperator(Protocol):
     """Who watches and decides: a terminal, or a test."""
 
     def say(self, text: str) -> None: ...
@@ -56,6 +56,6 @@ class Operator(Protocol):
 
     def trouble(self, error: str, recovery: str) -> None: ...
 
-    def decide(self, question: Question) -> Answer | None:
+    def decide(self, question: CheckpointQuestion) -> CheckpointAnswer | None:
         """None when there is nobody to ask."""
         ...

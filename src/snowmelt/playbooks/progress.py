@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from snowmelt.playbooks.inputs import Home
+from snowmelt.playbooks.inputs import PlaybookHome
 from snowmelt.playbooks.journal import Event
 
 
-class Status(StrEnum):
+class RunStatus(StrEnum):
     RUNNING = "running"
     WAITING = "waiting"
     FAILED = "failed"
@@ -21,7 +21,7 @@ class Status(StrEnum):
 
     @property
     def ended(self) -> bool:
-        return self in (Status.ABORTED, Status.FINISHED)
+        return self in (RunStatus.ABORTED, RunStatus.FINISHED)
 
 
 @dataclass(slots=True)
@@ -51,12 +51,12 @@ class StepProgress:
 
 
 @dataclass(slots=True)
-class Progress:
+class RunProgress:
     run: str = ""
     playbook: str = ""
     text: str = ""
     account: str = ""
-    home: Home = field(default_factory=Home)
+    home: PlaybookHome = field(default_factory=PlaybookHome)
     began_at: str = ""
     last_at: str = ""
     inputs: dict[str, str] = field(default_factory=dict)
@@ -66,7 +66,7 @@ class Progress:
     steps: dict[str, StepProgress] = field(default_factory=dict)
     order: list[str] = field(default_factory=list)
     """Steps that began and are not undone, oldest first."""
-    status: Status = Status.RUNNING
+    status: RunStatus = RunStatus.RUNNING
     problem: str = ""
 
     def step(self, name: str) -> StepProgress:
@@ -83,19 +83,19 @@ class Progress:
         self, *, run: str, playbook: str, text: str, account: str, home: list[str], inputs: dict[str, str]
     ) -> None:
         self.run, self.playbook, self.text, self.account = run, playbook, text, account
-        self.home = Home(*home)
+        self.home = PlaybookHome(*home)
         self.inputs = dict(inputs)
         self.began_at = self.last_at
 
     def _probed(self, *, probe: str, passed: bool, facts: dict[str, str]) -> None:
         self.probed[probe] = passed
         self.facts |= facts
-        self.status = Status.RUNNING
+        self.status = RunStatus.RUNNING
 
     def _step(self, *, step: str) -> None:
         self.step(step).began = True
         self.order.append(step)
-        self.status = Status.RUNNING
+        self.status = RunStatus.RUNNING
 
     def _creating(self, *, step: str, objects: list[list[str]]) -> None:
         self.step(step).created = [(kind, name) for kind, name in objects]
@@ -106,7 +106,7 @@ class Progress:
 
     def _unit(self, *, step: str, unit: int, sql: str) -> None:
         self.step(step).begun.add(unit)
-        self.status = Status.RUNNING
+        self.status = RunStatus.RUNNING
 
     def _unit_done(self, *, step: str, unit: int, outcome: Any) -> None:
         self.step(step).units.add(unit)
@@ -119,15 +119,15 @@ class Progress:
 
     def _stopped(self, *, status: str, problem: str) -> None:
         self.problem = problem
-        if self.status is not Status.ABORTING:
-            self.status = Status(status)
+        if self.status is not RunStatus.ABORTING:
+            self.status = RunStatus(status)
 
     def _decided(
         self, *, step: str, place: str, decision: str, inputs: dict[str, str], reprobe: list[str], by: str
     ) -> None:
         progress = self.step(step)
         progress.answers += 1
-        self.status = Status.ABORTING if decision == "abort" else Status.RUNNING
+        self.status = RunStatus.ABORTING if decision == "abort" else RunStatus.RUNNING
         for probe in reprobe:
             self.probed.pop(probe, None)
         if decision == "approve":
@@ -154,17 +154,17 @@ class Progress:
         self.order.remove(step)
 
     def _aborting(self, *, by: str) -> None:
-        self.status = Status.ABORTING
+        self.status = RunStatus.ABORTING
 
     def _aborted(self) -> None:
-        self.status, self.problem = Status.ABORTED, ""
+        self.status, self.problem = RunStatus.ABORTED, ""
 
     def _finished(self) -> None:
-        self.status, self.problem = Status.FINISHED, ""
+        self.status, self.problem = RunStatus.FINISHED, ""
 
 
-def progress_of(events: Iterable[Event]) -> Progress:
-    progress = Progress()
+def progress_of(events: Iterable[Event]) -> RunProgress:
+    progress = RunProgress()
     for event in events:
         progress.take(event)
     return progress

@@ -10,13 +10,13 @@ from snowmelt.core.names import ObjectName
 from snowmelt.playbooks import errors as playbook_errors
 from snowmelt.playbooks.claims import Claims, Execute
 from snowmelt.playbooks.expecting import column, is_true, unmet
-from snowmelt.playbooks.inputs import Value
+from snowmelt.playbooks.inputs import InputValue
 from snowmelt.playbooks.journal import Journal
-from snowmelt.playbooks.model import Checkpoint, Decision, Playbook, PlaybookStep, Probe, When
+from snowmelt.playbooks.model import Checkpoint, Decision, Playbook, PlaybookStep, Probe, ProbeTime
 from snowmelt.playbooks.objects import IF_MISSING, dropping, exists, full_name
 from snowmelt.playbooks.performing import Performer, StepFailedError, units_in
-from snowmelt.playbooks.ports import Answer, Operator, PlaybookOutcome, Question, Wait
-from snowmelt.playbooks.progress import Progress, Status, progress_of
+from snowmelt.playbooks.ports import CheckpointAnswer, CheckpointQuestion, PlaybookOperator, PlaybookOutcome, Wait
+from snowmelt.playbooks.progress import RunProgress, RunStatus, progress_of
 from snowmelt.playbooks.statements import Repeating, Unit, units_of
 from snowmelt.playbooks.templates import filled, names_in, plainly_filled
 from snowmelt.playbooks.values import values_of
@@ -31,15 +31,17 @@ class _StoppedError(Exception):
         self.outcome = outcome
 
 
-def claims_of(execute: Execute, progress: Progress) -> Claims:
+def claims_of(execute: Execute, progress: RunProgress) -> Claims:
     name = f"SNOWMELT_CLAIMS_{progress.run}".upper().replace("-", "_")
     return Claims(execute, ObjectName(progress.home.database, progress.home.schema, name))
 
 
-class Runner:
+class PlaybookRunner:
     """Goes on with a run from where its journal says it is. `go_on` and `abort` may be called again and again."""
 
-    def __init__(self, execute: Execute, playbook: Playbook, journal: Journal, operator: Operator, wait: Wait) -> None:
+    def __init__(
+        self, execute: Execute, playbook: Playbook, journal: Journal, operator: PlaybookOperator, wait: Wait
+    ) -> None:
         self._execute = execute
         self.playbook = playbook
         self._journal = journal
@@ -50,10 +52,10 @@ class Runner:
 
     def go_on(self) -> PlaybookOutcome:
         """Up to the end, a failure, or a question that nobody answers."""
-        if self.progress.status is Status.ABORTING:
+        if self.progress.status is RunStatus.ABORTING:
             return self.abort("an earlier abort")
         if self.progress.status.ended:
-            return PlaybookOutcome.FINISHED if self.progress.status is Status.FINISHED else PlaybookOutcome.ABORTED
+            return PlaybookOutcome.FINISHED if self.progress.status is RunStatus.FINISHED else PlaybookOutcome.ABORTED
         try:
             while True:
                 self._probe_all()
@@ -66,14 +68,14 @@ class Runner:
         except _StoppedError as stopped:
             return stopped.outcome
         except (StepFailedError, SnowmeltError) as error:
-            return self._stop(PlaybookOutcome.FAILED, Status.FAILED, str(error))
+            return self._stop(PlaybookOutcome.FAILED, RunStatus.FAILED, str(error))
         return PlaybookOutcome.FINISHED
 
     def abort(self, by: str) -> PlaybookOutcome:
         """Undoes every step that began, newest first."""
         if self.progress.status.ended:
-            return PlaybookOutcome.ABORTED if self.progress.status is Status.ABORTED else PlaybookOutcome.FINISHED
-        if self.progress.status is not Status.ABORTING:
+            return PlaybookOutcome.ABORTED if self.progress.status is RunStatus.ABORTED else PlaybookOutcome.FINISHED
+        if self.progress.status is not RunStatus.ABORTING:
             self._note("aborting", by=by)
         try:
             for step_id in reversed(list(self.progress.order)):
@@ -81,19 +83,19 @@ class Runner:
             self._claims.drop()
             self._note("aborted")
         except (StepFailedError, SnowmeltError) as error:
-            return self._stop(PlaybookOutcome.FAILED, Status.FAILED, f"The undoing stopped: {error}")
+            return self._stop(PlaybookOutcome.FAILED, RunStatus.FAILED, f"The undoing stopped: {error}")
         return PlaybookOutcome.ABORTED
 
     def _note(self, event: str, **values: Any) -> None:
         self.progress.take(self._journal.append(event, **values))
 
-    def _stop(self, outcome: PlaybookOutcome, status: Status, problem: str) -> PlaybookOutcome:
+    def _stop(self, outcome: PlaybookOutcome, status: RunStatus, problem: str) -> PlaybookOutcome:
         self._note("stopped", status=status.value, problem=problem)
         self._operator.say(problem)
         return outcome
 
     @property
-    def _values(self) -> dict[str, Value]:
+    def _values(self) -> dict[str, InputValue]:
         progress = self.progress
         return values_of(self.playbook, progress.inputs, progress.facts, progress.home)
 
@@ -111,7 +113,7 @@ class Runner:
         ]
         if failed:
             text = "; ".join(f"{probe.title}: {self._filled(probe.otherwise) or 'not as expected'}" for probe in failed)
-            raise _StoppedError(self._stop(PlaybookOutcome.REFUSED, Status.FAILED, f"Nothing more is made. {text}"))
+            raise _StoppedError(self._stop(PlaybookOutcome.REFUSED, RunStatus.FAILED, f"Nothing more is made. {text}"))
 
     def _passed(self, probe: Probe) -> bool:
         if self.progress.probed.get(probe.id):
@@ -154,7 +156,7 @@ class Runner:
         self._operator.step(step, number, len(self.playbook.steps), self._filled(step.prose))
         for unit in units:
             self._operator.sql(unit.sql)
-        if not self._goes_on(step, When.BEFORE):
+        if not self._goes_on(step, ProbeTime.BEFORE):
             return
         objects = self._to_create(step, values) if not progress.looked else []
         if not progress.began:
@@ -162,10 +164,10 @@ class Runner:
         if not progress.looked:
             self._note("creating", step=step.id, objects=objects)
         self._perform(step, units, values)
-        if self._goes_on(step, When.AFTER):
+        if self._goes_on(step, ProbeTime.AFTER):
             self._note("step_done", step=step.id)
 
-    def _to_create(self, step: PlaybookStep, values: Mapping[str, Value]) -> list[list[str]]:
+    def _to_create(self, step: PlaybookStep, values: Mapping[str, InputValue]) -> list[list[str]]:
         """What is the run's from now on. Raises for what is there already and is somebody else's."""
         objects: list[list[str]] = []
         for created in step.creates:
@@ -179,7 +181,7 @@ class Runner:
                 )
         return objects
 
-    def _perform(self, step: PlaybookStep, units: list[Unit], values: Mapping[str, Value]) -> None:
+    def _perform(self, step: PlaybookStep, units: list[Unit], values: Mapping[str, InputValue]) -> None:
         progress = self.progress.step(step.id)
         if len(progress.units) == len(units):
             return
@@ -201,7 +203,7 @@ class Runner:
             shown = outcome.data.num_rows if isinstance(outcome, Result) else outcome
             self._note("unit_done", step=step.id, unit=number, outcome=shown)
 
-    def _is_done(self, step: PlaybookStep, values: Mapping[str, Value]) -> bool:
+    def _is_done(self, step: PlaybookStep, values: Mapping[str, InputValue]) -> bool:
         assert step.done_when is not None
         (unit,) = units_of(filled(step.done_when.text, values), transaction=False)
         return is_true(self._execute(unit.sql))
@@ -211,7 +213,7 @@ class Runner:
 
     # -- checkpoints ----------------------------------------------------------------------------------------------
 
-    def _goes_on(self, step: PlaybookStep, at: When) -> bool:
+    def _goes_on(self, step: PlaybookStep, at: ProbeTime) -> bool:
         """Whether the step goes on behind its checkpoint; not when it has to begin anew."""
         checkpoint = step.checkpoint
         progress = self.progress.step(step.id)
@@ -219,11 +221,11 @@ class Runner:
             return True
         for unit in units_in(checkpoint.sql, self._values):
             self._operator.result(self._execute(unit.sql))
-        question = Question(step, checkpoint, self._filled(checkpoint.present), progress.answers)
+        question = CheckpointQuestion(step, checkpoint, self._filled(checkpoint.present), progress.answers)
         answer = self._operator.decide(question)
         if answer is None:
             text = f"Waiting for an answer to the {checkpoint.severity} checkpoint of '{step.title}' ({step.id})."
-            raise _StoppedError(self._stop(PlaybookOutcome.WAITING, Status.WAITING, text))
+            raise _StoppedError(self._stop(PlaybookOutcome.WAITING, RunStatus.WAITING, text))
         changed = self._changed(step, checkpoint, answer)
         self._note(
             "decided", step=step.id, place=at.value, decision=answer.decision.value, inputs=changed,
@@ -233,7 +235,7 @@ class Runner:
             raise _StoppedError(self.abort(answer.by))
         return answer.decision is Decision.APPROVE
 
-    def _changed(self, step: PlaybookStep, checkpoint: Checkpoint, answer: Answer) -> dict[str, str]:
+    def _changed(self, step: PlaybookStep, checkpoint: Checkpoint, answer: CheckpointAnswer) -> dict[str, str]:
         """The inputs that the answer gives other values. Raises for an answer that is not possible here."""
         if answer.decision not in checkpoint.options:
             raise playbook_errors.playbook(
@@ -298,7 +300,7 @@ class Runner:
             self._note("unit_undone", step=step.id, unit=number)
         self._note("undone", step=step.id)
 
-    def _take_claims(self, step: PlaybookStep, values: Mapping[str, Value]) -> None:
+    def _take_claims(self, step: PlaybookStep, values: Mapping[str, InputValue]) -> None:
         """What a server is still about to begin, for a process that died, must find its claim taken."""
         progress = self.progress.step(step.id)
         pending = progress.begun - progress.units

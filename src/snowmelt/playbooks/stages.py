@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import split_name
-from snowmelt.playbooks.inputs import Value
+from snowmelt.playbooks.inputs import InputValue
 from snowmelt.playbooks.model import Playbook, Problem
 from snowmelt.playbooks.templates import filled
 from snowmelt.sql.dialect import parse_snowflake
@@ -19,7 +19,7 @@ from snowmelt.sql.tokens import split_statements
 _MANY_JOINS = 5
 
 
-def stage_warnings(playbook: Playbook, samples: Mapping[str, Value]) -> Iterator[Problem]:
+def stage_warnings(playbook: Playbook, samples: Mapping[str, InputValue]) -> Iterator[Problem]:
     """Time lags on intermediates, SELECT *, and one massive dynamic table."""
     # Every input has a name of its own here, so that it can be told who reads whom.
     values = {name: _distinct(name, value) for name, value in samples.items()}
@@ -46,14 +46,14 @@ def _takes_whatever_comes(select: exp.Select) -> bool:
     return not named_inside and any(isinstance(item, exp.Star) for item in select.expressions)
 
 
-def _distinct(name: str, value: Value) -> Value:
+def _distinct(name: str, value: InputValue) -> InputValue:
     if not value.parts:
         return value
     upper = name.upper()
-    return Value(upper, upper, upper, {**value.parts, "name": upper})
+    return InputValue(upper, upper, upper, {**value.parts, "name": upper})
 
 
-def _stages(playbook: Playbook, values: Mapping[str, Value]) -> Iterator[tuple[int, CreateDynamicTable, exp.Expr]]:
+def _stages(playbook: Playbook, values: Mapping[str, InputValue]) -> Iterator[tuple[int, CreateDynamicTable, exp.Expr]]:
     for step in playbook.steps:
         for sql in step.sql:
             try:

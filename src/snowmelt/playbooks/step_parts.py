@@ -15,13 +15,13 @@ from snowmelt.playbooks.model import (
     Created,
     Decision,
     ExpectedError,
+    ProbeTime,
     Recovery,
-    When,
 )
 from snowmelt.playbooks.reader import Reader, slug
 from snowmelt.sql.statements.kinds import grammar
 
-_Word = TypeVar("_Word", CheckpointSeverity, When)
+_Word = TypeVar("_Word", CheckpointSeverity, ProbeTime)
 
 _HEADER = ("pattern", "recovery", "retryable", "what to do")
 _ASSIGNMENT = re.compile(r"(\w+)\s*=\s*(.+)")
@@ -41,7 +41,7 @@ def read_checkpoint(reader: Reader, section: Section | None) -> Checkpoint | Non
     for key, value, line in reader.fields(section, ("severity", "at", "present", "options", "different-approach")):
         found[key] = (value, line)
     severity = _choice(reader, section, found, "severity", CheckpointSeverity, None)
-    at = _choice(reader, section, found, "at", When, When.AFTER)
+    at = _choice(reader, section, found, "at", ProbeTime, ProbeTime.AFTER)
     names, line = found.get("options", ("approve, abort", section.line))
     options: list[Decision] = []
     for name in (item.strip() for item in names.split(",")):
@@ -55,7 +55,7 @@ def read_checkpoint(reader: Reader, section: Section | None) -> Checkpoint | Non
             line, "the option different-approach needs the field of that name, with what it sets, and the reverse"
         )
     return Checkpoint(
-        section.line, severity or CheckpointSeverity.CRITICAL, at or When.AFTER,
+        section.line, severity or CheckpointSeverity.CRITICAL, at or ProbeTime.AFTER,
         found.get("present", (section.text(), 0))[0],
         reader.sql(section), tuple(options), alternative,
     )  # fmt: skip

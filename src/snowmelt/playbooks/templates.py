@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.playbooks.inputs import FORMS, PARTS, InputSpec, InputType, Value
+from snowmelt.playbooks.inputs import FORMS, PARTS, InputSpec, InputType, InputValue
 from snowmelt.sql.tokens import TokenKind, tokenize
 
 _PLACEHOLDER = re.compile(r"\{\{\s*(\w+)(?:\.(\w+))?(?:\s*\|\s*(\w+))?\s*\}\}")
@@ -30,7 +30,7 @@ def names_in(text: str) -> set[str]:
     return {item.name for item in placeholders(text)}
 
 
-def filled(text: str, values: Mapping[str, Value]) -> str:
+def filled(text: str, values: Mapping[str, InputValue]) -> str:
     """SQL with its inputs in place. What lint has passed can't fail but for an optional input that has no value."""
 
     def replace(match: re.Match[str]) -> str:
@@ -42,7 +42,7 @@ def filled(text: str, values: Mapping[str, Value]) -> str:
     return _PLACEHOLDER.sub(replace, text)
 
 
-def plainly_filled(text: str, values: Mapping[str, Value]) -> str:
+def plainly_filled(text: str, values: Mapping[str, InputValue]) -> str:
     """Prose, or a default that is parsed by its type afterwards."""
 
     def replace(match: re.Match[str]) -> str:

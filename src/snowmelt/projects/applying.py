@@ -8,7 +8,7 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.projects import errors as project_errors
 from snowmelt.projects.catalog import LiveCatalog
 from snowmelt.projects.definitions import CONTAINERS
-from snowmelt.projects.plan import Action, PlanStep, ProjectPlan
+from snowmelt.projects.plan import PlanAction, PlanStep, ProjectPlan
 
 Announce = Callable[[PlanStep, int, int], None]
 """A step that begins: the step, its number, how many there are."""
@@ -49,7 +49,7 @@ def _apply_step(plan: ProjectPlan, step: PlanStep, catalog: LiveCatalog) -> None
         return
     if not catalog.ready:
         raise project_errors.project(f"The schema {catalog.home.database}.{catalog.home.schema} does not exist.")
-    if step.action is Action.DROP:
+    if step.action is PlanAction.DROP:
         catalog.execute(step.statement)
         catalog.call("FORGET", plan.project, step.kind.value, step.name)
         return

@@ -10,7 +10,7 @@ from functools import cached_property
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import ObjectName, literal
 from snowmelt.projects.config import single_name
-from snowmelt.projects.definitions import RELATIONS, AnyCreate, Home
+from snowmelt.projects.definitions import RELATIONS, AnyCreate, ProjectHome
 from snowmelt.runtime.results import Result
 from snowmelt.sql.statements.base import ObjectType
 from snowmelt.sql.statements.dynamic_tables import CreateDynamicTable
@@ -43,7 +43,7 @@ class Noted:
 @dataclass
 class LiveCatalog:
     execute: Execute
-    home: Home
+    home: ProjectHome
     _present: dict[tuple[str, str], AnyCreate | None] = field(default_factory=dict)
 
     @cached_property
@@ -134,12 +134,12 @@ class LiveCatalog:
         return self.execute(query).rows()[0][0]
 
 
-def home_of(execute: Execute, database: str | None, schema: str | None, warehouse: str | None) -> Home:
+def home_of(execute: Execute, database: str | None, schema: str | None, warehouse: str | None) -> ProjectHome:
     """Where the project lives: what it says, else where the session is."""
     row = execute("SELECT CURRENT_DATABASE(), CURRENT_SCHEMA()").rows()[0]
     here = str(row[0] or DEFAULT_DATABASE), str(row[1] or DEFAULT_SCHEMA)
     beside = here[1] if database is None else DEFAULT_SCHEMA
-    return Home(
+    return ProjectHome(
         here[0] if database is None else single_name(database, "database"),
         beside if schema is None else single_name(schema, "schema"),
         None if warehouse is None else spelled(single_name(warehouse, "warehouse")),

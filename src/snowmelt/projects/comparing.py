@@ -13,7 +13,7 @@ from snowmelt.core.names import quote
 from snowmelt.core.types import parse_type
 from snowmelt.features.streams.statements import CreateStream
 from snowmelt.projects.columns import identifier
-from snowmelt.projects.definitions import Home
+from snowmelt.projects.definitions import ProjectHome
 from snowmelt.sql.bound import fold_identifier
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.scd import Dimension
@@ -25,7 +25,7 @@ from snowmelt.sql.statements.views import CreateView
 from snowmelt.sql.tokens import SqlText
 
 
-class Effect(IntEnum):
+class DifferenceEffect(IntEnum):
     """What a difference costs, the worst last."""
 
     KEEPS = 0
@@ -38,7 +38,7 @@ class Effect(IntEnum):
 @dataclass(frozen=True, slots=True)
 class Difference:
     reason: str
-    effect: Effect = Effect.KEEPS
+    effect: DifferenceEffect = DifferenceEffect.KEEPS
 
 
 def canonical(text: str) -> str:
@@ -70,7 +70,7 @@ def _comment(wanted: str | None, present: str | None) -> list[Difference]:
 
 def dynamic_table(wanted: CreateDynamicTable, present: CreateDynamicTable) -> list[Difference]:
     found: list[Difference] = []
-    recompute = Effect.RECOMPUTES
+    recompute = DifferenceEffect.RECOMPUTES
     if wanted.transient != present.transient:
         found.append(Difference(f"it is to be {'transient' if wanted.transient else 'permanent'}", recompute))
     if not _same_text(wanted.query, present.query) or not _same_dimension(wanted.dimension, present.dimension):
@@ -80,7 +80,7 @@ def dynamic_table(wanted: CreateDynamicTable, present: CreateDynamicTable) -> li
     if (new.refresh_mode or "AUTO") != (old.refresh_mode or "AUTO"):
         found.append(Difference(f"refresh mode {old.refresh_mode or 'AUTO'} → {new.refresh_mode or 'AUTO'}", recompute))
     if not _same_text(wanted.frozen_where, present.frozen_where):
-        effect = recompute if present.frozen_where is not None else Effect.KEEPS
+        effect = recompute if present.frozen_where is not None else DifferenceEffect.KEEPS
         found.append(Difference("the frozen region changed", effect))
     if new.target_lag != old.target_lag:
         found.append(Difference(f"target lag {_lag(old.target_lag)} → {_lag(new.target_lag)}"))
@@ -130,12 +130,12 @@ def _dynamic_columns(wanted: Sequence[ColumnSpec], present: Sequence[ColumnSpec]
     if not wanted:
         # GET_DDL lists the columns in any case; types and comments only where they were declared.
         declared = explicit or any(column.comment is not None for column in present)
-        return [Difference("its columns are no longer listed", Effect.RECOMPUTES)] if declared else []
+        return [Difference("its columns are no longer listed", DifferenceEffect.RECOMPUTES)] if declared else []
     new = [(column.name, _type(column.type), column.nullable is not False) for column in wanted]
     old = [(column.name, _type(column.type), column.nullable is not False) for column in present]
     untyped = [(name, None, nullable) for name, _, nullable in old]
     if new not in (old, untyped):
-        return [Difference("its columns changed", Effect.RECOMPUTES)]
+        return [Difference("its columns changed", DifferenceEffect.RECOMPUTES)]
     comments = [column.comment for column in wanted] != [column.comment for column in present]
     return [Difference("comments of columns changed")] if comments else []
 
@@ -173,22 +173,22 @@ def view(wanted: CreateView, present: CreateView) -> list[Difference]:
 # -- streams ----------------------------------------------------------------------------------------------------------
 
 
-def stream(wanted: CreateStream, present: CreateStream, home: Home) -> list[Difference]:
+def stream(wanted: CreateStream, present: CreateStream, home: ProjectHome) -> list[Difference]:
     """Where a stream begins matters once, when it is created."""
     found: list[Difference] = []
     if wanted.source is not None and present.source is not None:
         if home.complete(wanted.source.parts) != home.complete(present.source.parts):
-            found.append(Difference(f"it is to be on {_named(wanted.source)}", Effect.LOSES))
+            found.append(Difference(f"it is to be on {_named(wanted.source)}", DifferenceEffect.LOSES))
         new, old = wanted.options, present.options
         if (bool(new.append_only), bool(new.insert_only)) != (bool(old.append_only), bool(old.insert_only)):
-            found.append(Difference("its mode changed", Effect.LOSES))
+            found.append(Difference("its mode changed", DifferenceEffect.LOSES))
     return found + _comment(wanted.options.comment, present.options.comment)
 
 
 # -- tables -----------------------------------------------------------------------------------------------------------
 
 
-def table(wanted: CreateTable, present: CreateTable, home: Home) -> list[Difference]:
+def table(wanted: CreateTable, present: CreateTable, home: ProjectHome) -> list[Difference]:
     """Of a table with listed columns. Rows that a query, LIKE or CLONE gave it once are nobody's business later."""
     if wanted.query is not None or wanted.like is not None or wanted.clone is not None:
         return []
@@ -203,7 +203,7 @@ def table(wanted: CreateTable, present: CreateTable, home: Home) -> list[Differe
             found.append(Difference(f"column {quote(name)} is new"))
         else:
             found += _column(column, old[name], keys, home)
-    found += [Difference(f"column {quote(name)} goes", Effect.LOSES) for name in old if name not in new]
+    found += [Difference(f"column {quote(name)} goes", DifferenceEffect.LOSES) for name in old if name not in new]
     stay = [name for name in old if name in new]
     if list(new)[: len(stay)] != stay:
         found.append(Difference("its columns are in another order"))
@@ -221,7 +221,7 @@ def table(wanted: CreateTable, present: CreateTable, home: Home) -> list[Differe
 
 
 def _column(
-    new: ColumnSpec, old: ColumnSpec, keys: tuple[Sequence[str], Sequence[str]], home: Home
+    new: ColumnSpec, old: ColumnSpec, keys: tuple[Sequence[str], Sequence[str]], home: ProjectHome
 ) -> list[Difference]:
     found: list[Difference] = []
     called = quote(new.name)
@@ -242,7 +242,7 @@ def _column(
     return found
 
 
-def _default(column: ColumnSpec, home: Home) -> str | None:
+def _default(column: ColumnSpec, home: ProjectHome) -> str | None:
     if column.default is None:
         return None
     tree = parse_snowflake(column.default.text)
@@ -263,7 +263,7 @@ def _primary(statement: CreateTable) -> Sequence[str]:
     return [name for item in all_constraints(statement) if isinstance(item, PrimaryKey) for name in item.columns]
 
 
-def _constraints(statement: CreateTable, home: Home) -> dict[tuple[str, str, str], str]:
+def _constraints(statement: CreateTable, home: ProjectHome) -> dict[tuple[str, str, str], str]:
     """By name, kind and columns; the value is the columns referred to, empty where they are left to the other table."""
     found: dict[tuple[str, str, str], str] = {}
     for item in all_constraints(statement):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from snowmelt.core.names import ObjectName
 from snowmelt.projects.catalog import LiveCatalog
-from snowmelt.projects.definitions import AnyCreate, Definition
+from snowmelt.projects.definitions import AnyCreate, ProjectDefinition
 from snowmelt.projects.ordering import sources_of
 from snowmelt.sql import spark_frames
 from snowmelt.sql.dialect import parse_snowflake
@@ -17,11 +17,11 @@ from snowmelt.sql.statements.views import CreateView
 
 
 class Costs:
-    def __init__(self, catalog: LiveCatalog, definitions: Sequence[Definition]) -> None:
+    def __init__(self, catalog: LiveCatalog, definitions: Sequence[ProjectDefinition]) -> None:
         self._catalog = catalog
         self._definitions = {item.object: item for item in definitions if item.object is not None}
 
-    def of_creation(self, definition: Definition) -> tuple[str, int | None]:
+    def of_creation(self, definition: ProjectDefinition) -> tuple[str, int | None]:
         """In words, and the rows that are read; None where nobody knows yet."""
         statement = definition.statement
         if isinstance(statement, CreateTable) and statement.query is None:
@@ -38,7 +38,7 @@ class Costs:
             return f"nothing now; the first refresh {read}{then}", rows
         return f"full: {read}{then}", rows
 
-    def of_change(self, definition: Definition, *, recomputed: bool) -> tuple[str, int | None]:
+    def of_change(self, definition: ProjectDefinition, *, recomputed: bool) -> tuple[str, int | None]:
         statement = definition.statement
         if isinstance(statement, CreateView):
             readers = sorted(str(name) for name in self._readers(definition))
@@ -100,7 +100,7 @@ class Costs:
         mode, reason = found
         return f"; later refreshes are {mode.lower()}" + (f": {reason}" if reason and mode == "FULL" else "")
 
-    def _readers(self, definition: Definition) -> set[ObjectName]:
+    def _readers(self, definition: ProjectDefinition) -> set[ObjectName]:
         """Dynamic tables of the project that read the view, directly or through other views."""
         home = self._catalog.home
         readers: set[ObjectName] = set()

@@ -42,7 +42,7 @@ def _kinds() -> dict[type[Statement], ObjectType]:
 
 
 @dataclass(frozen=True, slots=True)
-class Home:
+class ProjectHome:
     """Where names without a database or schema belong, and the warehouse of those that name none."""
 
     database: str
@@ -55,7 +55,7 @@ class Home:
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
+class ProjectDefinition:
     kind: ObjectType
     name: str
     """Full, as SQL spells it; with the types of the arguments for a routine."""
@@ -94,7 +94,7 @@ class Definition:
         return f"{verb} {rest}"
 
 
-def read_definition(sql: SqlText, location: str, home: Home) -> Definition:
+def read_definition(sql: SqlText, location: str, home: ProjectHome) -> ProjectDefinition:
     """Raises for anything that is not a CREATE of something that lasts."""
     statement = parse_statement(sql)
     kind = _kinds().get(type(statement))
@@ -118,10 +118,10 @@ def read_definition(sql: SqlText, location: str, home: Home) -> Definition:
     if isinstance(statement, CreateRoutine):
         types = [parse_type(argument.type.text) for argument in statement.arguments]
         name += f"({', '.join(str(type_.kind) if type_ is not None else 'VARIANT' for type_ in types)})"
-    return Definition(kind, name, full, statement, text, location)
+    return ProjectDefinition(kind, name, full, statement, text, location)
 
 
-def _full_name(name: NameRef, kind: ObjectType, home: Home) -> tuple[str, ObjectName | None]:
+def _full_name(name: NameRef, kind: ObjectType, home: ProjectHome) -> tuple[str, ObjectName | None]:
     if name.variable is not None:
         raise project_errors.project("The name of an object in a project must be written out.")
     if kind is ObjectType.SCHEMA:

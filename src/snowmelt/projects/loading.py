@@ -17,7 +17,7 @@ from snowmelt.core.names import ObjectName, split_name
 from snowmelt.engine.udfs import left_undone
 from snowmelt.projects import errors as project_errors
 from snowmelt.projects.config import ProjectConfig
-from snowmelt.projects.definitions import Definition, Home, read_definition
+from snowmelt.projects.definitions import ProjectDefinition, ProjectHome, read_definition
 from snowmelt.projects.frames import ColumnsOf, Tables
 from snowmelt.projects.python import PythonDefinition
 from snowmelt.projects.queries import columns_in
@@ -35,7 +35,7 @@ class _LocatedError(SnowmeltError):
     """An error whose message begins with its location."""
 
 
-def load(folder: Path, config: ProjectConfig, home: Home, catalog: ColumnsOf) -> list[Definition]:
+def load(folder: Path, config: ProjectConfig, home: ProjectHome, catalog: ColumnsOf) -> list[ProjectDefinition]:
     """All definitions, by file and line. `catalog` knows the columns of what the project does not define."""
     folder = folder.resolve()
     loader = _Loader(folder, home, catalog)
@@ -66,9 +66,9 @@ def _files(folder: Path) -> Iterator[Path]:
 @dataclass(slots=True)
 class _Loader:
     folder: Path
-    home: Home
+    home: ProjectHome
     catalog: ColumnsOf
-    found: dict[tuple[str, str], Definition] = field(default_factory=dict)
+    found: dict[tuple[str, str], ProjectDefinition] = field(default_factory=dict)
     """By kind of name (relations share one) and name."""
     python: dict[ObjectName, tuple[PythonDefinition, str]] = field(default_factory=dict)
     asked: list[ObjectName] = field(default_factory=list)
@@ -85,7 +85,7 @@ class _Loader:
     def _location(self, path: Path, line: int) -> str:
         return f"{path.relative_to(self.folder)}:{line}"
 
-    def _add(self, sql: SqlText, location: str) -> Definition:
+    def _add(self, sql: SqlText, location: str) -> ProjectDefinition:
         with _naming(location):
             definition = read_definition(sql, location, self.home)
             key = _space(definition), definition.name
@@ -117,12 +117,12 @@ class _Loader:
                     raise project_errors.project(f"{location}: {full} is already defined in {self.python[full][1]}.")
                 self.python[full] = item, location
 
-    def finished(self) -> list[Definition]:
+    def finished(self) -> list[ProjectDefinition]:
         for name in list(self.python):
             self._called(name)
         return sorted(self.found.values(), key=lambda item: (item.location.rpartition(":")[0], item.name))
 
-    def _called(self, name: ObjectName) -> Definition:
+    def _called(self, name: ObjectName) -> ProjectDefinition:
         """The definition that a function gives; each is called once."""
         known = self.found.get(("RELATION", str(name)))
         item, location = self.python[name]
@@ -151,7 +151,7 @@ class _Loader:
         definition = self.found.get(("RELATION", str(name)))
         return self._of(definition) if definition is not None else self.catalog(parts)
 
-    def _of(self, definition: Definition) -> Sequence[str] | None:
+    def _of(self, definition: ProjectDefinition) -> Sequence[str] | None:
         statement = definition.statement
         if not isinstance(statement, CreateTable | CreateView | CreateDynamicTable):
             return None
@@ -165,7 +165,7 @@ class _Loader:
         return columns
 
 
-def _space(definition: Definition) -> str:
+def _space(definition: ProjectDefinition) -> str:
     """Tables, views and dynamic tables share one space of names."""
     statement = definition.statement
     relation = isinstance(statement, CreateTable | CreateView | CreateDynamicTable)

@@ -17,7 +17,7 @@ from snowmelt.features.streams.statements import CreateStream
 from snowmelt.features.tasks.statements import CreateTask
 from snowmelt.projects import errors as project_errors
 from snowmelt.projects.comparing import all_constraints
-from snowmelt.projects.definitions import AnyCreate, Definition, Home
+from snowmelt.projects.definitions import AnyCreate, ProjectDefinition, ProjectHome
 from snowmelt.projects.queries import calls_in
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.reads import tables_in
@@ -31,7 +31,7 @@ _FIRST = {ObjectType.WAREHOUSE: 0, ObjectType.DATABASE: 1, ObjectType.SCHEMA: 2}
 _OBJECTS = 3
 
 
-def sources_of(statement: AnyCreate, home: Home) -> set[ObjectName]:
+def sources_of(statement: AnyCreate, home: ProjectHome) -> set[ObjectName]:
     """The relations that the statement's query reads."""
     if not isinstance(statement, CreateTable | CreateView | CreateDynamicTable) or statement.query is None:
         return set()
@@ -43,7 +43,7 @@ def _read(query: str) -> frozenset[tuple[str, ...]]:
     return frozenset(tables_in(parse_snowflake(query)))
 
 
-def needs(statement: AnyCreate, home: Home) -> set[ObjectName]:
+def needs(statement: AnyCreate, home: ProjectHome) -> set[ObjectName]:
     """Everything that must exist before: relations, and what may be a function or a sequence."""
     found = sources_of(statement, home)
     for tree in _expressions(statement):
@@ -104,10 +104,10 @@ def _expressions(statement: AnyCreate) -> Iterator[exp.Expr]:
             return
 
 
-def ordered(definitions: Sequence[Definition], home: Home) -> list[Definition]:
+def ordered(definitions: Sequence[ProjectDefinition], home: ProjectHome) -> list[ProjectDefinition]:
     """Each behind what it needs, otherwise by kind and name. Raises an error that names a circle."""
     by_key = {item.key: item for item in definitions}
-    by_name: dict[ObjectName, list[Definition]] = {}
+    by_name: dict[ObjectName, list[ProjectDefinition]] = {}
     for item in definitions:
         if item.object is not None:
             by_name.setdefault(item.object, []).append(item)
@@ -124,7 +124,7 @@ def ordered(definitions: Sequence[Definition], home: Home) -> list[Definition]:
         circle = [by_key[key] for key in error.args[1]]
         names = " ← ".join(f"{item.name} ({item.location})" for item in circle)
         raise project_errors.project(f"These definitions need each other: {names}.") from None
-    result: list[Definition] = []
+    result: list[ProjectDefinition] = []
     while sorter.is_active():
         ready = sorter.get_ready()
         result += sorted((by_key[key] for key in ready), key=lambda item: (_rank(item), item.kind, item.name))
@@ -132,5 +132,5 @@ def ordered(definitions: Sequence[Definition], home: Home) -> list[Definition]:
     return result
 
 
-def _rank(item: Definition) -> int:
+def _rank(item: ProjectDefinition) -> int:
     return _FIRST.get(item.kind, _OBJECTS)

@@ -14,10 +14,10 @@ from snowmelt.features.streams.statements import CreateStream
 from snowmelt.projects import comparing
 from snowmelt.projects import errors as project_errors
 from snowmelt.projects.catalog import LiveCatalog, Noted
-from snowmelt.projects.comparing import Difference, Effect
+from snowmelt.projects.comparing import Difference, DifferenceEffect
 from snowmelt.projects.config import ProjectConfig
 from snowmelt.projects.costs import Costs
-from snowmelt.projects.definitions import CONTAINERS, RELATIONS, AnyCreate, Definition
+from snowmelt.projects.definitions import CONTAINERS, RELATIONS, AnyCreate, ProjectDefinition
 from snowmelt.projects.ordering import ordered
 from snowmelt.runtime.kinds import InProjects, all_kinds
 from snowmelt.sql.statements.base import ObjectType
@@ -31,7 +31,7 @@ _FIXED = frozenset({ObjectType.SEQUENCE})
 """Kinds that hold something which a new one would not have: numbers handed out."""
 
 
-class Action(StrEnum):
+class PlanAction(StrEnum):
     CREATE = "create"
     ALTER = "alter"
     REINITIALIZE = "re-initialise"
@@ -44,7 +44,7 @@ class Action(StrEnum):
 class PlanStep:
     """One statement."""
 
-    action: Action
+    action: PlanAction
     kind: ObjectType
     name: str
     statement: str
@@ -85,7 +85,7 @@ class ProjectPlan:
         }  # fmt: skip
 
 
-def make_plan(config: ProjectConfig, definitions: Sequence[Definition], catalog: LiveCatalog) -> ProjectPlan:
+def make_plan(config: ProjectConfig, definitions: Sequence[ProjectDefinition], catalog: LiveCatalog) -> ProjectPlan:
     home = catalog.home
     project = f"{config.name} in {SchemaName(home.database, home.schema)}"
     noted = {(item.kind, item.name): item for item in catalog.noted(project)}
@@ -101,7 +101,7 @@ def make_plan(config: ProjectConfig, definitions: Sequence[Definition], catalog:
     return ProjectPlan(project, tuple(steps), planner.unchanged, tuple(planner.unfinished))
 
 
-def _containers(catalog: LiveCatalog, definitions: Sequence[Definition]) -> list[PlanStep]:
+def _containers(catalog: LiveCatalog, definitions: Sequence[ProjectDefinition]) -> list[PlanStep]:
     """The project's own database and schema, where they are missing and nobody defines them."""
     home = catalog.home
     defined = {(item.kind, item.name) for item in definitions}
@@ -114,7 +114,7 @@ def _containers(catalog: LiveCatalog, definitions: Sequence[Definition]) -> list
         given = kind is ObjectType.SCHEMA and home.schema == "PUBLIC"
         if (kind, name) not in defined and catalog.present(kind, name) is None and not given:
             text = f"CREATE {kind} {name}"
-            steps.append(PlanStep(Action.CREATE, kind, name, text, ("the project lives in it",), "nothing", 0))
+            steps.append(PlanStep(PlanAction.CREATE, kind, name, text, ("the project lives in it",), "nothing", 0))
     return steps
 
 
@@ -129,11 +129,11 @@ class _Planner:
     unchanged: int = 0
     costs: Costs = field(init=False)
 
-    def consider(self, definition: Definition) -> None:
+    def consider(self, definition: ProjectDefinition) -> None:
         present = self.catalog.present(definition.kind, definition.name)
         if present is None or (definition.name in self.going and type(present) is not type(definition.statement)):
             cost, rows = self.costs.of_creation(definition)
-            self._step(Action.CREATE, definition, "CREATE", ("it does not exist",), cost, rows)
+            self._step(PlanAction.CREATE, definition, "CREATE", ("it does not exist",), cost, rows)
             return
         if type(present) is not type(definition.statement):
             raise project_errors.project(
@@ -152,7 +152,7 @@ class _Planner:
         else:
             self._other(definition)
 
-    def _contract(self, definition: Definition, wanted: CreateContract, present: CreateContract) -> None:
+    def _contract(self, definition: ProjectDefinition, wanted: CreateContract, present: CreateContract) -> None:
         """Never replaced: tables are held to it. Another document is another version, which must have its number."""
         new, mode = wanted.source.text, wanted.options.compatibility
         if new is not None and new.strip() != self.catalog.newest_document(definition.name).strip():
@@ -165,40 +165,40 @@ class _Planner:
             self._unchanged(definition)
             return
         step = PlanStep(
-            Action.ALTER, definition.kind, definition.name, f"ALTER CONTRACT {definition.name} {change}", (why,),
+            PlanAction.ALTER, definition.kind, definition.name, f"ALTER CONTRACT {definition.name} {change}", (why,),
             "no rows are touched", 0, definition.location, definition.fingerprint,
         )  # fmt: skip
         self.steps.append(step)
 
-    def _relation(self, definition: Definition, present: AnyCreate) -> None:
+    def _relation(self, definition: ProjectDefinition, present: AnyCreate) -> None:
         differences = _differences(definition, present, self.catalog)
         if not differences:
             self._unchanged(definition)
             return
         effect = max(item.effect for item in differences)
-        recomputed = effect is Effect.RECOMPUTES
-        action = Action.REINITIALIZE if recomputed else Action.ALTER
+        recomputed = effect is DifferenceEffect.RECOMPUTES
+        action = PlanAction.REINITIALIZE if recomputed else PlanAction.ALTER
         cost, rows = self.costs.of_change(definition, recomputed=recomputed)
         reasons = tuple(item.reason for item in differences)
         self._step(
-            action, definition, "CREATE OR ALTER", reasons, cost, rows, destructive=effect is Effect.LOSES
+            action, definition, "CREATE OR ALTER", reasons, cost, rows, destructive=effect is DifferenceEffect.LOSES
         )  # fmt: skip
 
-    def _stream(self, definition: Definition, differences: Sequence[Difference]) -> None:
+    def _stream(self, definition: ProjectDefinition, differences: Sequence[Difference]) -> None:
         """Altered at most, never replaced: a new one would not stand where the old one does."""
         reasons = tuple(item.reason for item in differences)
-        if any(item.effect is Effect.LOSES for item in differences):
+        if any(item.effect is DifferenceEffect.LOSES for item in differences):
             raise project_errors.project(
                 f"{definition.location}: {definition.name} can't be changed without losing its offset: "
                 f"{', '.join(reasons)}.",
                 hint="DROP it yourself when what it holds is consumed, and let the project create it again.",
             )
         if reasons:
-            self._step(Action.ALTER, definition, "CREATE OR ALTER", reasons, "no rows are touched", 0)
+            self._step(PlanAction.ALTER, definition, "CREATE OR ALTER", reasons, "no rows are touched", 0)
         else:
             self._unchanged(definition)
 
-    def _other(self, definition: Definition) -> None:
+    def _other(self, definition: ProjectDefinition) -> None:
         """The catalog keeps these in forms that can't be compared word by word: the last definition is remembered."""
         known = self.noted.get(definition.key)
         if known is not None and known.fingerprint == definition.fingerprint:
@@ -214,10 +214,12 @@ class _Planner:
         else:
             why = "its definition changed" if known is not None else "its definition is not known"
             altered = _is_altered(definition.kind)
-            action, verb = (Action.ALTER, "CREATE OR ALTER") if altered else (Action.REPLACE, "CREATE OR REPLACE")
+            action, verb = (
+                (PlanAction.ALTER, "CREATE OR ALTER") if altered else (PlanAction.REPLACE, "CREATE OR REPLACE")
+            )
             self._step(action, definition, verb, (why,), "no rows are touched", 0)
 
-    def _unchanged(self, definition: Definition) -> None:
+    def _unchanged(self, definition: ProjectDefinition) -> None:
         self.unchanged += 1
         known = self.noted.get(definition.key)
         if known is not None and known.pending:
@@ -225,8 +227,8 @@ class _Planner:
 
     def _step(
         self,
-        action: Action,
-        definition: Definition,
+        action: PlanAction,
+        definition: ProjectDefinition,
         verb: str,
         reasons: tuple[str, ...],
         cost: str,
@@ -242,7 +244,7 @@ class _Planner:
         )  # fmt: skip
 
 
-def _differences(definition: Definition, present: AnyCreate, catalog: LiveCatalog) -> list[Difference]:
+def _differences(definition: ProjectDefinition, present: AnyCreate, catalog: LiveCatalog) -> list[Difference]:
     match definition.statement, present:
         case CreateTable() as wanted, CreateTable() as has:
             return comparing.table(wanted, has, catalog.home)
@@ -255,7 +257,7 @@ def _differences(definition: Definition, present: AnyCreate, catalog: LiveCatalo
 
 def _drops(
     config: ProjectConfig,
-    definitions: Sequence[Definition],
+    definitions: Sequence[ProjectDefinition],
     noted: dict[tuple[ObjectType, str], Noted],
     catalog: LiveCatalog,
 ) -> list[PlanStep]:
@@ -271,7 +273,7 @@ def _drops(
         cost = f"drops {rows:,} rows" if holds else "no rows are touched"
         reason = ("the project created it and no longer defines it",)
         steps.append(
-            PlanStep(Action.DROP, item.kind, item.name, f"DROP {item.kind} {item.name}", reason, cost, rows,
+            PlanStep(PlanAction.DROP, item.kind, item.name, f"DROP {item.kind} {item.name}", reason, cost, rows,
                  destructive=True)
         )  # fmt: skip
     return sorted(steps, key=lambda step: (_drop_order(step.kind), step.name))

@@ -14,7 +14,7 @@ from snowmelt.sql.tokens import Token, tokenize
 
 
 @dataclass(frozen=True, slots=True)
-class Template:
+class BindTemplate:
     """A text with its placeholders taken out: `pieces` stand before, between and behind them."""
 
     pieces: tuple[str, ...]
@@ -36,7 +36,7 @@ class Template:
         return max(self.numbers, default=-1) + 1
 
 
-def template(text: str, names: Mapping[str, int] | None = None) -> Template:
+def template(text: str, names: Mapping[str, int] | None = None) -> BindTemplate:
     """`names` are those of values that have one, in capitals, each with its index; no other name is a placeholder."""
     tokens = tokenize(text).tokens
     pieces: list[str] = []
@@ -55,7 +55,7 @@ def template(text: str, names: Mapping[str, int] | None = None) -> Template:
         pieces.append(text[position : token.start])
         numbers.append(number)
         position = token.start + width
-    return Template((*pieces, text[position:]), tuple(numbers))
+    return BindTemplate((*pieces, text[position:]), tuple(numbers))
 
 
 def _named(tokens: Sequence[Token], index: int, names: Mapping[str, int]) -> int | None:

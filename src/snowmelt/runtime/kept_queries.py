@@ -19,7 +19,7 @@ import pyarrow as pa
 from snowmelt.engine.lanes import Engine
 from snowmelt.engine.model import TableFiles
 from snowmelt.engine.quick.scopes import Query
-from snowmelt.runtime.query_shapes import Shape, Template, template
+from snowmelt.runtime.query_shapes import QueryShape, ShapeTemplate, template
 from snowmelt.runtime.results import Result, ResultColumn
 from snowmelt.state.model import CatalogObject, TableDefinition
 from snowmelt.state.store import StateReader, StateStore
@@ -86,7 +86,7 @@ class SharingStatement(Protocol):
     @property
     def session(self) -> SharingSession: ...
     @property
-    def shape(self) -> Shape | None: ...
+    def shape(self) -> QueryShape | None: ...
     @property
     def named(self) -> dict[str, CatalogObject]: ...
     @property
@@ -117,7 +117,7 @@ class SharingStatement(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class CatalogMark:
     """What a translation rests on, besides the versions of its tables."""
 
     generation: int
@@ -126,7 +126,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class KeptQuery:
-    mark: Mark
+    mark: CatalogMark
     named: Mapping[str, CatalogObject]
     tables: Mapping[str, TableFiles]
     versions: Mapping[str, tuple[str, int]]
@@ -136,7 +136,7 @@ class KeptQuery:
     query: Query | pa.Table
     """What the quick lane is asked; the rows themselves if they are constants."""
     values: tuple[str, ...]
-    template: Template | None = None
+    template: ShapeTemplate | None = None
     """Once two queries of this shape were seen that differ in their values alone."""
 
     def for_values(self, values: tuple[str, ...]) -> Query | pa.Table | None:
@@ -165,7 +165,7 @@ class KeptQueries:
         """How many transactions there had been when the versions were last looked at."""
         self._lock = threading.Lock()
 
-    def knows(self, run: SharingStatement, shape: Shape) -> bool:
+    def knows(self, run: SharingStatement, shape: QueryShape) -> bool:
         """Whether the text is that of a query which was run before: it need not be parsed to be known for one."""
         return _key(run.session, shape) in self._kept
 
@@ -207,11 +207,11 @@ class KeptQueries:
         # Another tool may have written a table, which nobody tells.
         return not any(store.has_version(location, version + 1) for location, version in kept.versions.values())
 
-    def mark(self, run: SharingStatement) -> Mark | None:
+    def mark(self, run: SharingStatement) -> CatalogMark | None:
         """What holds now, for a statement that is about to be bound and may be remembered."""
         return None if run.shape is None else mark_of(run)
 
-    def remember(self, run: SharingStatement, mark: Mark | None, result: Result, asked: Query | None) -> None:
+    def remember(self, run: SharingStatement, mark: CatalogMark | None, result: Result, asked: Query | None) -> None:
         """Keeps what the quick lane was asked for a statement, or its constants, if the next one may have the same.
 
         `mark` was taken before the statement was bound.
@@ -243,7 +243,7 @@ def may_be_shared(session: SharingSession) -> bool:
     return session.transaction is None and session.script is None and session.running is None and session.task is None
 
 
-def mark_of(run: SharingStatement) -> Mark | None:
+def mark_of(run: SharingStatement) -> CatalogMark | None:
     """None for a session whose temporary objects may hide others."""
     state, session = run.account.state, run.session
     generation = state.generation()
@@ -253,10 +253,10 @@ def mark_of(run: SharingStatement) -> Mark | None:
     if session.hides is None or session.hides[0] != generation:
         with state.read() as reader:
             session.hides = generation, reader.whole_catalog.has_temporary(session.id)
-    return None if session.hides[1] else Mark(generation, state.rights_version())
+    return None if session.hides[1] else CatalogMark(generation, state.rights_version())
 
 
-def _key(session: SharingSession, shape: Shape) -> Key:
+def _key(session: SharingSession, shape: QueryShape) -> Key:
     return (
         shape.text, session.database, session.schema, session.user, session.role, session.secondary_roles,
         session.acts_as_owner, tuple(sorted(session.parameters.items())),

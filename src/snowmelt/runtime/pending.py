@@ -16,7 +16,7 @@ from snowmelt.storage.commits import CommitTag
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class PendingMark:
     """Where a table stood in a transaction."""
 
     version: int
@@ -46,8 +46,8 @@ class PendingTable:
     """How many times a statement of the transaction has taken the table for writing."""
 
     @property
-    def mark(self) -> Mark:
-        return Mark(self.version, self.rows, self.bytes, self.opened)
+    def mark(self) -> PendingMark:
+        return PendingMark(self.version, self.rows, self.bytes, self.opened)
 
     @property
     def definition(self) -> TableDefinition:
@@ -59,7 +59,7 @@ class PendingTable:
 class Savepoint:
     """Where a transaction stood before a statement."""
 
-    tables: Mapping[str, Mark] = field(default_factory=dict)
+    tables: Mapping[str, PendingMark] = field(default_factory=dict)
     """Where every table stood that it held."""
     at_commit: int = 0
     """How many actions it had put off until its commit."""

@@ -13,7 +13,7 @@ from snowmelt.core.protected import Protected, refused
 from snowmelt.engine.jars import default_cache
 from snowmelt.runtime.protocols import DataDirectory
 from snowmelt.sql.statements.options import Outside
-from snowmelt.sql.statements.outside import Address
+from snowmelt.sql.statements.outside import OutsideAddress
 
 _ALIASES = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "az", "abfs": "az", "azure": "az", "adl": "az"}
 
@@ -33,7 +33,7 @@ def of(account: DataDirectory) -> Protected:
     return Protected(tuple(hidden), tuple(code))
 
 
-def check_address(account: DataDirectory, address: Address) -> None:
+def check_address(account: DataDirectory, address: OutsideAddress) -> None:
     """Raises for a file or variable with secrets of the account's own: a connector would send them to its source."""
     if address.kind is Outside.FILE:
         of(account).check(Path(str(address.value)).expanduser())

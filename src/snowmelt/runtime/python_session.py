@@ -57,7 +57,7 @@ class Row(tuple[Any, ...]):
         return f"Row({', '.join(f'{name}={value!r}' for name, value in self.as_dict().items())})"
 
 
-class DataFrame:
+class ProcedureFrame:
     """A statement that runs when its rows are asked for, each time anew."""
 
     def __init__(self, session: PythonSession, text: str, values: Sequence[Any] = ()) -> None:
@@ -100,7 +100,7 @@ class DataFrame:
 
 
 class DataFrameWriter:
-    def __init__(self, frame: DataFrame) -> None:
+    def __init__(self, frame: ProcedureFrame) -> None:
         self._frame = frame
         self._mode = "errorifexists"
 
@@ -132,12 +132,12 @@ class PythonSession:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def sql(self, query: str, params: Sequence[Any] | None = None) -> DataFrame:
+    def sql(self, query: str, params: Sequence[Any] | None = None) -> ProcedureFrame:
         """A statement with `?` for each of the values. It runs at `collect` and its like."""
-        return DataFrame(self, query, params or ())
+        return ProcedureFrame(self, query, params or ())
 
-    def table(self, name: str | Sequence[str]) -> DataFrame:
-        return DataFrame(self, "SELECT * FROM IDENTIFIER(?)", [name if isinstance(name, str) else ".".join(name)])
+    def table(self, name: str | Sequence[str]) -> ProcedureFrame:
+        return ProcedureFrame(self, "SELECT * FROM IDENTIFIER(?)", [name if isinstance(name, str) else ".".join(name)])
 
     def call(self, sproc_name: str, *args: Any) -> Any:
         """What the procedure returns: a value, or a list of rows for a table."""
@@ -149,7 +149,7 @@ class PythonSession:
         names = [column.name for column in result.columns]
         return [Row(values, names) for values in rows]
 
-    def create_dataframe(self, data: Sequence[Any], schema: Sequence[str] | None = None) -> DataFrame:
+    def create_dataframe(self, data: Sequence[Any], schema: Sequence[str] | None = None) -> ProcedureFrame:
         """Rows given as sequences, dictionaries or single values; `schema` names the columns."""
         rows = [_values(item, schema) for item in data]
         if not rows:
@@ -160,7 +160,7 @@ class PythonSession:
         marks = f"({', '.join('?' * len(names))})"
         columns = ", ".join(quote(_folded(name)) for name in names)
         text = f"SELECT * FROM VALUES {', '.join([marks] * len(rows))} AS T ({columns})"
-        return DataFrame(self, text, [value for row in rows for value in row])
+        return ProcedureFrame(self, text, [value for row in rows for value in row])
 
     createDataFrame = create_dataframe  # noqa: N815 - Snowpark has both spellings
 

@@ -39,13 +39,13 @@ _NEVER = frozenset({
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class QueryShape:
     text: str
     values: tuple[str, ...]
     """What was taken out, in order; texts without their quotes."""
 
 
-def shape_of(sql: str) -> Shape | None:
+def shape_of(sql: str) -> QueryShape | None:
     """The shape of a query that may be kept; None for all other statements."""
     if len(sql) > _MOST or not sql[:8].lstrip()[:6].upper().startswith(("SELECT", "WITH")):
         return None
@@ -63,7 +63,7 @@ def shape_of(sql: str) -> Shape | None:
             values.append(value)
             digits = "\x00".join(str(len(part)) for part in value.split("."))
             parts[index] = f"\x00{digits}\x00" if tokens[index][0] == "number" else "\x00"
-    return Shape("".join(parts), tuple(values))
+    return QueryShape("".join(parts), tuple(values))
 
 
 def _tokens(sql: str) -> list[tuple[str, str]] | None:
@@ -111,7 +111,7 @@ _IN_DUCK = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|[A-Za-z_0-9.]+|\s+|."
 
 
 @dataclass(frozen=True, slots=True)
-class Template:
+class ShapeTemplate:
     """A text with places for values, made of two texts that differ in nothing else."""
 
     parts: tuple[str | int, ...]
@@ -125,7 +125,7 @@ class Template:
         return "".join(part if isinstance(part, str) else values[part] for part in self.parts)
 
 
-def template(one: str, values: tuple[str, ...], other: str, others: tuple[str, ...]) -> Template | None:
+def template(one: str, values: tuple[str, ...], other: str, others: tuple[str, ...]) -> ShapeTemplate | None:
     """What two translations of one shape are made of; None if they differ in more than their values."""
     left, right = _IN_DUCK.findall(one), _IN_DUCK.findall(other)
     if len(left) != len(right):
@@ -148,4 +148,4 @@ def template(one: str, values: tuple[str, ...], other: str, others: tuple[str, .
     parts.append("".join(same))
     if any(x != y and index not in used for index, (x, y) in enumerate(pairs)):
         return None
-    return Template(tuple(parts), tuple(x if x == y else None for x, y in pairs))
+    return ShapeTemplate(tuple(parts), tuple(x if x == y else None for x, y in pairs))

@@ -23,7 +23,7 @@ from snowmelt.runtime import constants, folding, spilling
 from snowmelt.runtime import errors as statement_errors
 from snowmelt.runtime.naming import StatementNames
 from snowmelt.runtime.pending import PendingTable, Savepoint, Transaction
-from snowmelt.runtime.query_shapes import Shape
+from snowmelt.runtime.query_shapes import QueryShape
 from snowmelt.runtime.resolver import StatementCatalog
 from snowmelt.runtime.results import Result, ResultColumn
 from snowmelt.runtime.rights.authority import Authority
@@ -79,7 +79,7 @@ class Run(StatementNames):
         self._warehouse: tuple[str, str] | None = None
         """Id and scheduling pool of the warehouse, once the statement uses it."""
         self.usage = SparkUsage()
-        self.shape: Shape | None = None
+        self.shape: QueryShape | None = None
         """Of a query that may be like one that was run before."""
         self.sequences: dict[str, CatalogObject] = {}
         """The sequences whose NEXTVAL the statement mentions, by id."""

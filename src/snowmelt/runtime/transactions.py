@@ -17,7 +17,7 @@ import structlog
 from snowmelt.core import errors
 from snowmelt.core.faults import reached
 from snowmelt.runtime.locks import TableLocks
-from snowmelt.runtime.pending import Mark, PendingTable, Savepoint, Transaction
+from snowmelt.runtime.pending import PendingMark, PendingTable, Savepoint, Transaction
 from snowmelt.runtime.settling import report_lost, settle
 from snowmelt.runtime.table_events import TableEvents
 from snowmelt.state.model import CatalogObject, TableVersion
@@ -241,7 +241,7 @@ class TransactionManager:
         del transaction.at_commit[savepoint.at_commit :]
         for table_id, item in transaction.pending.items():
             base = item.base
-            mark = savepoint.tables.get(table_id, Mark(base.version, base.rows, base.bytes))
+            mark = savepoint.tables.get(table_id, PendingMark(base.version, base.rows, base.bytes))
             if mark.opened == item.opened:
                 continue
             item.version, item.rows, item.bytes = mark.version, mark.rows, mark.bytes

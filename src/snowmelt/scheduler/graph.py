@@ -56,7 +56,7 @@ class DynamicTable:
 
 
 @dataclass(frozen=True, slots=True)
-class Graph:
+class LagGraph:
     """All dynamic tables of the account, in any order."""
 
     tables: tuple[DynamicTable, ...]

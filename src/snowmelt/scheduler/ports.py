@@ -12,10 +12,10 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Protocol
 
-from snowmelt.scheduler.graph import Graph, Round, Suspension
+from snowmelt.scheduler.graph import LagGraph, Round, Suspension
 
 
-class RefreshState(StrEnum):
+class RefreshEnd(StrEnum):
     """How a refresh ended, in the words of DYNAMIC_TABLE_REFRESH_HISTORY."""
 
     SUCCEEDED = "SUCCEEDED"
@@ -46,7 +46,7 @@ class FailedRefresh:
 
     table: str
     data_timestamp: datetime
-    state: RefreshState
+    state: RefreshEnd
     error: BaseException | None = None
     """Why it failed; for UPSTREAM_FAILED why the upstream table did."""
     ready_at: datetime | None = None
@@ -54,8 +54,8 @@ class FailedRefresh:
     ended_at: datetime | None = None
 
 
-class Catalog(Protocol):
-    def load(self) -> Graph:
+class SchedulerCatalog(Protocol):
+    def load(self) -> LagGraph:
         """All dynamic tables as they are now, in one read. It is called at every tick, so it must be cheap."""
         ...
 
@@ -81,7 +81,7 @@ class Refresher(Protocol):
         """
         ...
 
-    def refresh(self, request: RefreshRequest) -> RefreshState:
+    def refresh(self, request: RefreshRequest) -> RefreshEnd:
         """Bring one table to the data timestamp, and record that together with the data: SUCCEEDED.
 
         An upstream dynamic table is read at the version that belongs to the data timestamp, not at its newest: it may

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from snowmelt.scheduler.graph import Member, Round
-from snowmelt.scheduler.ports import RefreshState
+from snowmelt.scheduler.ports import RefreshEnd
 
 
 class RoundProgress:
@@ -47,6 +47,6 @@ class RoundProgress:
         return lost
 
 
-def state_of_readers(state: RefreshState) -> RefreshState:
+def state_of_readers(state: RefreshEnd) -> RefreshEnd:
     """What the readers of a table that ended so did: only a failure is a failure to them."""
-    return RefreshState.UPSTREAM_FAILED if state is RefreshState.FAILED else state
+    return RefreshEnd.UPSTREAM_FAILED if state is RefreshEnd.FAILED else state

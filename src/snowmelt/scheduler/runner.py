@@ -17,9 +17,9 @@ import structlog
 
 from snowmelt.core.backoff import pause_after
 from snowmelt.core.clock import Clock
-from snowmelt.scheduler.graph import Graph, Member, Round, Skip, TickPlan
+from snowmelt.scheduler.graph import LagGraph, Member, Round, Skip, TickPlan
 from snowmelt.scheduler.loop import LONGEST_SLEEP, DecidingLoop
-from snowmelt.scheduler.ports import Catalog, FailedRefresh, Refresher, RefreshRequest, RefreshState
+from snowmelt.scheduler.ports import FailedRefresh, RefreshEnd, Refresher, RefreshRequest, SchedulerCatalog
 from snowmelt.scheduler.progress import RoundProgress, state_of_readers
 from snowmelt.scheduler.retries import Retries
 from snowmelt.scheduler.tick import tick
@@ -51,7 +51,7 @@ class _Begun:
 class _Finished:
     progress: RoundProgress
     request: RefreshRequest
-    state: RefreshState
+    state: RefreshEnd
     error: BaseException | None
     started_at: datetime
     ended_at: datetime
@@ -61,12 +61,12 @@ class _Finished:
         return self.ended_at - self.request.ready_at > self.request.expected_duration
 
 
-class Runner(DecidingLoop[_Committed | _Begun | _Finished]):
+class RefreshRunner(DecidingLoop[_Committed | _Begun | _Finished]):
     """Refreshes what is due until it is stopped. All it must remember across a restart is in the catalog."""
 
     def __init__(
         self,
-        catalog: Catalog,
+        catalog: SchedulerCatalog,
         refresher: Refresher,
         clock: Clock,
         max_parallel: int,
@@ -185,17 +185,17 @@ class Runner(DecidingLoop[_Committed | _Begun | _Finished]):
         self._rests_until = ended + _PAUSE_PER_TICK * (ended - began)
         return well
 
-    def _with_live(self, graph: Graph) -> Graph:
+    def _with_live(self, graph: LagGraph) -> LagGraph:
         """The catalog knows neither the refreshes that wait for their turn nor those that end at this moment."""
         live, working = self._live, self._working
-        return Graph(
+        return LagGraph(
             tuple(
                 replace(t, refreshing=live[t.id], working=t.id in working) if t.id in live else t for t in graph.tables
             ),
             dict(self._commits),
         )
 
-    def _forget_dropped(self, graph: Graph) -> None:
+    def _forget_dropped(self, graph: LagGraph) -> None:
         """What became of a table that is gone is of no interest, and might never be recorded."""
         if self._unrecorded:
             known = {table.id for table in graph.tables}
@@ -259,13 +259,13 @@ class Runner(DecidingLoop[_Committed | _Begun | _Finished]):
         """Go on with the round; whether a table that is due waited for this."""
         table, progress = message.request.table, message.progress
         self._running.discard(table)
-        if message.state is RefreshState.SUCCEEDED:
+        if message.state is RefreshEnd.SUCCEEDED:
             self._live.pop(table, None)
             self._make_ready(progress, progress.succeeded(table))
         else:
             self._unrecorded += _outcomes(message, progress.not_succeeded(table))
         # The plan took it to succeed in the time expected. A thousand that do not must not make a thousand ticks.
-        self._replan |= message.state is not RefreshState.SUCCEEDED or message.overran
+        self._replan |= message.state is not RefreshEnd.SUCCEEDED or message.overran
         return table in self._waiting_for
 
     def _record_unrecorded(self) -> bool:
@@ -296,13 +296,13 @@ class Runner(DecidingLoop[_Committed | _Begun | _Finished]):
     def _refresh(self, progress: RoundProgress, request: RefreshRequest) -> None:
         """On a worker: refresh, with retries, and say what came of it. The message is sent whatever happens."""
         started_at = self._clock.now()
-        state, error = RefreshState.FAILED, None
+        state, error = RefreshEnd.FAILED, None
         try:
             state = self._retries.retrying(self._stopping)(self._refresher.refresh, request)
         except BaseException as raised:
             error = raised
             if self._stopping.is_set():
-                state = RefreshState.CANCELLED
+                state = RefreshEnd.CANCELLED
         self._inbox.put(_Finished(progress, request, state, error, started_at, self._clock.now()))
 
     def _drain(self) -> None:
@@ -340,11 +340,11 @@ def _outcomes(message: _Finished, lost: Iterable[str]) -> list[FailedRefresh]:
         ended_at=message.ended_at,
     )
     readers = state_of_readers(message.state)
-    if readers is RefreshState.CANCELLED:
+    if readers is RefreshEnd.CANCELLED:
         # They had not begun: they are due again at the next start, and there is nothing to tell.
         return [own]
     return [own, *(FailedRefresh(table, request.data_timestamp, readers, message.error) for table in lost)]
 
 
 def _skipped(skip: Skip) -> FailedRefresh:
-    return FailedRefresh(skip.table, skip.data_timestamp, RefreshState.SKIPPED)
+    return FailedRefresh(skip.table, skip.data_timestamp, RefreshEnd.SKIPPED)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from snowmelt.scheduler.changes import openings, stands_at, unseen_commits
-from snowmelt.scheduler.graph import Downstream, DynamicTable, Graph, Member, Round, Skip, Suspension, TickPlan
+from snowmelt.scheduler.graph import Downstream, DynamicTable, LagGraph, Member, Round, Skip, Suspension, TickPlan
 from snowmelt.scheduler.periods import (
     GRAIN,
     MICROSECOND,
@@ -33,7 +33,7 @@ from snowmelt.scheduler.topology import (
 )
 
 
-def tick(graph: Graph, now: datetime) -> TickPlan:
+def tick(graph: LagGraph, now: datetime) -> TickPlan:
     """What to do at `now`. The same graph and instant give the same plan."""
     shape = topology(graph)
     reasons = unscheduled(shape)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 
-from snowmelt.scheduler.graph import Downstream, DynamicTable, Graph, SchedulingState
+from snowmelt.scheduler.graph import Downstream, DynamicTable, LagGraph, SchedulingState
 
 FAILURES_TO_SUSPEND = 5
 
@@ -36,7 +36,7 @@ class Topology:
     consumers: Mapping[str, tuple[str, ...]]
 
 
-def topology(graph: Graph) -> Topology:
+def topology(graph: LagGraph) -> Topology:
     tables = {table.id: table for table in graph.tables}
     managed = {table.id for table in graph.tables if table.state is not SchedulingState.DISABLED}
     upstream: dict[str, tuple[str, ...]] = {}

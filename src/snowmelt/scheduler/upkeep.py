@@ -50,7 +50,7 @@ class AccountFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class UpkeepRules:
     vacuum_every: timedelta = timedelta(minutes=10)
     orphans_every: timedelta = timedelta(hours=24)
     histories_every: timedelta = timedelta(hours=1)
@@ -75,14 +75,14 @@ class Compact:
 
 
 @dataclass(frozen=True, slots=True)
-class Checkpoint:
+class CheckpointJob:
     table_id: str
     name: str
     version: int
 
 
 @dataclass(frozen=True, slots=True)
-class Vacuum:
+class VacuumJob:
     table_id: str
     name: str
     floor: int
@@ -110,7 +110,7 @@ class TidyStore:
     """Give free space in the state store's file back to the disk."""
 
 
-Job: TypeAlias = Compact | Checkpoint | Vacuum | Purge | TrimHistories | RemoveLeftovers | TidyStore
+Job: TypeAlias = Compact | CheckpointJob | VacuumJob | Purge | TrimHistories | RemoveLeftovers | TidyStore
 
 
 def kind(job: Job) -> str:
@@ -119,7 +119,7 @@ def kind(job: Job) -> str:
 
 
 def plan(
-    tables: Iterable[TableFacts], account: AccountFacts, now: datetime, budget: Budget, rules: Rules
+    tables: Iterable[TableFacts], account: AccountFacts, now: datetime, budget: Budget, rules: UpkeepRules
 ) -> list[Job]:  # fmt: skip
     """What to do, in this order: what slows readers down first, then what takes space, then records."""
     known = list(tables)
@@ -141,15 +141,15 @@ def _compactions(tables: Sequence[TableFacts], budget: Budget) -> list[Job]:
 
 def _checkpoints(tables: Sequence[TableFacts]) -> list[Job]:
     return [
-        Checkpoint(table.table_id, table.name, table.version)
+        CheckpointJob(table.table_id, table.name, table.version)
         for table in tables
         if table.since_checkpoint >= CHECKPOINT_OVERDUE
     ]
 
 
-def _vacuums(tables: Sequence[TableFacts], now: datetime, rules: Rules) -> list[Job]:
+def _vacuums(tables: Sequence[TableFacts], now: datetime, rules: UpkeepRules) -> list[Job]:
     found = [
-        Vacuum(table.table_id, table.name, table.floor, orphans=_due(table.orphans_at, now, rules.orphans_every))
+        VacuumJob(table.table_id, table.name, table.floor, orphans=_due(table.orphans_at, now, rules.orphans_every))
         for table in sorted(tables, key=lambda table: (table.cleaned - table.floor, table.name))
         if (table.floor > table.cleaned and _due(table.vacuumed_at, now, rules.vacuum_every))
         or _due(table.orphans_at, now, rules.orphans_every)
@@ -157,7 +157,7 @@ def _vacuums(tables: Sequence[TableFacts], now: datetime, rules: Rules) -> list[
     return list(found)
 
 
-def _of_account(account: AccountFacts, now: datetime, rules: Rules) -> list[Job]:
+def _of_account(account: AccountFacts, now: datetime, rules: UpkeepRules) -> list[Job]:
     jobs: list[tuple[datetime | None, Job]] = [
         (account.purged_at, Purge()),
         (account.trimmed_at, TrimHistories()),

@@ -25,7 +25,7 @@ from snowmelt.engine.application import EngineState
 from snowmelt.features.observing.service import Observing
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.rights import lasting
-from snowmelt.runtime.rights.authentication import Authenticator, Identity
+from snowmelt.runtime.rights.authentication import Authenticator, LoginIdentity
 from snowmelt.runtime.rights.founding import ADMIN
 from snowmelt.runtime.rights.privileges import ACCOUNTADMIN
 from snowmelt.runtime.session import Session
@@ -37,7 +37,7 @@ from snowmelt.serve.limits import BodyLimits, Limits
 from snowmelt.serve.metrics import MetricsEndpoint
 from snowmelt.serve.protocol.authentication import LoginAttempt
 from snowmelt.serve.protocol.bodies import malformed, read_body
-from snowmelt.serve.protocol.door import HELD, Door
+from snowmelt.serve.protocol.door import HELD, ProtocolDoor
 from snowmelt.serve.protocol.logins import Logins
 from snowmelt.serve.protocol.sessions import DoorSession, Lifetimes
 from snowmelt.serve.wire import names_to_json, result_to_json
@@ -75,7 +75,7 @@ class Server:
         self.stopping = threading.Event()
         self._limiter: CapacityLimiter | None = None
         self.logins = Logins(self.authenticator)
-        self.door = Door(account, self.logins, lifetimes, held)
+        self.door = ProtocolDoor(account, self.logins, lifetimes, held)
         self.console = Console(account, self.logins, self.door.sessions)
         self.door.closing = self.console.visitors.door_closed
         account.services[Observing].server_load = self.door.load
@@ -130,7 +130,7 @@ class Server:
             {"token": token, "session_id": opened.session.id, "session": names_to_json(opened.session.names)}
         )
 
-    def _opened(self, identity: Identity, body: Mapping[str, Any]) -> tuple[DoorSession, str]:
+    def _opened(self, identity: LoginIdentity, body: Mapping[str, Any]) -> tuple[DoorSession, str]:
         session = self.account.session(
             user=identity.user,
             role=identity.role,
@@ -150,7 +150,7 @@ class Server:
         if token is not None:
             if not self.credentials.accepts_token(token):
                 raise errors.incorrect_login()
-            return await run_in_threadpool(self._opened, Identity(ADMIN, ACCOUNTADMIN, ()), body)
+            return await run_in_threadpool(self._opened, LoginIdentity(ADMIN, ACCOUNTADMIN, ()), body)
         jwt = _text(body, "jwt")
         attempt = LoginAttempt(
             _text(body, "user") or "", "SNOWFLAKE" if jwt is None else "SNOWFLAKE_JWT",

@@ -10,7 +10,7 @@ from typing import cast
 from sqlalchemy import Connection
 
 from snowmelt.state.connect import Engines
-from snowmelt.state.prepared import Opened
+from snowmelt.state.prepared import OpenedTransaction
 
 _MOST_KEPT = 16
 
@@ -22,37 +22,37 @@ class Connections:
     def __init__(self, engines: Engines) -> None:
         self._engines = engines
         self._is_sqlite = engines.read.dialect.name == "sqlite"
-        self._kept: list[Opened] = []
+        self._kept: list[OpenedTransaction] = []
 
     @contextmanager
-    def reading(self) -> Iterator[Opened]:
+    def reading(self) -> Iterator[OpenedTransaction]:
         """One snapshot, taken by the first statement."""
         if self._is_sqlite:
             with self._transaction("BEGIN", commits=False) as opened:
                 yield opened
         else:
             with self._engines.read.connect() as connection:
-                yield Opened(connection, None)
+                yield OpenedTransaction(connection, None)
 
     @contextmanager
-    def writing(self) -> Iterator[Opened]:
+    def writing(self) -> Iterator[OpenedTransaction]:
         """One transaction that commits at the end of the block, and is undone when an exception leaves it."""
         if self._is_sqlite:
             with self._transaction("BEGIN IMMEDIATE", commits=True) as opened:
                 yield opened
         else:
             with self._engines.write.begin() as connection:
-                yield Opened(connection, None)
+                yield OpenedTransaction(connection, None)
 
     @contextmanager
-    def locking(self) -> Iterator[Opened]:
+    def locking(self) -> Iterator[OpenedTransaction]:
         """Waits for writers and keeps them out, and changes nothing."""
         if self._is_sqlite:
             with self._transaction("BEGIN IMMEDIATE", commits=False) as opened:
                 yield opened
         else:
             with self._engines.write.connect() as connection:
-                yield Opened(connection, None)
+                yield OpenedTransaction(connection, None)
                 connection.rollback()
 
     def close(self) -> None:
@@ -60,7 +60,7 @@ class Connections:
             self._kept.pop().connection.close()
 
     @contextmanager
-    def _transaction(self, begin: str, *, commits: bool) -> Iterator[Opened]:
+    def _transaction(self, begin: str, *, commits: bool) -> Iterator[OpenedTransaction]:
         opened = self._take()
         connection, driver = opened.connection, opened.driver
         assert driver is not None
@@ -79,14 +79,14 @@ class Connections:
             raise
         self._give_back(opened)
 
-    def _take(self) -> Opened:
+    def _take(self) -> OpenedTransaction:
         try:
             return self._kept.pop()
         except IndexError:
             connection = self._engines.read.connect()
-            return Opened(connection, cast(sqlite3.Connection, connection.connection.driver_connection))
+            return OpenedTransaction(connection, cast(sqlite3.Connection, connection.connection.driver_connection))
 
-    def _give_back(self, opened: Opened) -> None:
+    def _give_back(self, opened: OpenedTransaction) -> None:
         if len(self._kept) < _MOST_KEPT:
             self._kept.append(opened)
         else:

@@ -27,7 +27,7 @@ _Lengths = tuple[int, ...]
 
 
 @dataclass(slots=True)
-class Opened:
+class OpenedTransaction:
     """An open database transaction."""
 
     connection: Connection
@@ -69,7 +69,7 @@ class Prepared:
         self._texts: dict[_Lengths, _Text] = {}
         self._reads: tuple[tuple[int, _Convert], ...] | None = None
 
-    def rows(self, opened: Opened, values: Values) -> list[Record]:
+    def rows(self, opened: OpenedTransaction, values: Values) -> list[Record]:
         """The rows of a query."""
         if opened.driver is None:
             return [tuple(row) for row in opened.connection.execute(self.statement, values)]
@@ -81,7 +81,7 @@ class Prepared:
             reads = self._reads = self._converted()
         return [_read(row, reads) for row in found] if reads else found
 
-    def write(self, opened: Opened, values: Values) -> int:
+    def write(self, opened: OpenedTransaction, values: Values) -> int:
         """Runs a statement that changes rows, and says how many it changed."""
         if opened.driver is None:
             return opened.connection.execute(self.statement, values).rowcount

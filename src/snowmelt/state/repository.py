@@ -16,7 +16,7 @@ from sqlalchemy.exc import IntegrityError
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.lazy import lazy_imports
-from snowmelt.state.prepared import Opened, Prepared, Record, Values
+from snowmelt.state.prepared import OpenedTransaction, Prepared, Record, Values
 from snowmelt.state.sight import Owned, Sight
 
 with lazy_imports():
@@ -29,7 +29,7 @@ CHUNK = 500
 """Values in one IN list: databases limit how many a statement may carry."""
 
 
-class ReadScope(Opened):
+class ReadScope(OpenedTransaction):
     """One open database transaction."""
 
 

@@ -32,7 +32,7 @@ _ACTIVE = ("SCHEDULED", "EXECUTING")
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class TrimmedHistory:
     table: Table
     instant: str
     """The column that says how old a row is. Rows without it are not history yet."""
@@ -65,40 +65,40 @@ def _newest_load() -> ColumnElement[bool]:
     )
 
 
-HISTORIES: Mapping[str, History] = {
-    "queries": History(QUERIES, "start_time", "query_history_days", QUERIES.c.status == "running"),
-    "transactions": History(TRANSACTIONS, "finished_at", "query_history_days"),
-    "warehouse usage": History(WAREHOUSE_USAGE, "ended_at", "usage_days"),
-    "audit": History(AUDIT_EVENTS, "at", "audit_days"),
-    "task runs": History(TASK_RUNS, "scheduled_time", "task_history_days", TASK_RUNS.c.state.in_(_ACTIVE)),
-    "task graph runs": History(
+HISTORIES: Mapping[str, TrimmedHistory] = {
+    "queries": TrimmedHistory(QUERIES, "start_time", "query_history_days", QUERIES.c.status == "running"),
+    "transactions": TrimmedHistory(TRANSACTIONS, "finished_at", "query_history_days"),
+    "warehouse usage": TrimmedHistory(WAREHOUSE_USAGE, "ended_at", "usage_days"),
+    "audit": TrimmedHistory(AUDIT_EVENTS, "at", "audit_days"),
+    "task runs": TrimmedHistory(TASK_RUNS, "scheduled_time", "task_history_days", TASK_RUNS.c.state.in_(_ACTIVE)),
+    "task graph runs": TrimmedHistory(
         TASK_GRAPH_RUNS, "scheduled_time", "task_history_days", TASK_GRAPH_RUNS.c.state.in_(_ACTIVE)
     ),
-    "refreshes": History(DYNAMIC_REFRESHES, "data_timestamp", "refresh_history_days", _newest_refresh()),
-    "graphs": History(DYNAMIC_GRAPH, "valid_to", "refresh_history_days"),
-    "channels": History(CHANNEL_MINUTES, "minute", "channel_history_days"),
-    "loads": History(FILE_LOADS, "loaded_at", "load_history_days", _newest_load()),
-    "quality": History(QUALITY_RESULTS, "measured_at", "quality_days"),
-    "freshness": History(FRESHNESS_SPANS, "until", "observation_days"),
-    "drifts": History(SCHEMA_DRIFTS, "found_at", "observation_days"),
-    "notifications": History(NOTIFICATIONS, "sent_at", "observation_days"),
+    "refreshes": TrimmedHistory(DYNAMIC_REFRESHES, "data_timestamp", "refresh_history_days", _newest_refresh()),
+    "graphs": TrimmedHistory(DYNAMIC_GRAPH, "valid_to", "refresh_history_days"),
+    "channels": TrimmedHistory(CHANNEL_MINUTES, "minute", "channel_history_days"),
+    "loads": TrimmedHistory(FILE_LOADS, "loaded_at", "load_history_days", _newest_load()),
+    "quality": TrimmedHistory(QUALITY_RESULTS, "measured_at", "quality_days"),
+    "freshness": TrimmedHistory(FRESHNESS_SPANS, "until", "observation_days"),
+    "drifts": TrimmedHistory(SCHEMA_DRIFTS, "found_at", "observation_days"),
+    "notifications": TrimmedHistory(NOTIFICATIONS, "sent_at", "observation_days"),
 }
 
 
 class Trims(Repository):
-    def trim(self, history: History, before: datetime, most: int) -> int:
+    def trim(self, history: TrimmedHistory, before: datetime, most: int) -> int:
         """Forget rows of before that instant, at most so many; returns how many."""
         self._writing()
         keys: list[Any] = list(history.table.primary_key)
         old = _old(history, before, most)
         return self._execute(delete(history.table).where(tuple_(*keys).in_(old))).rowcount
 
-    def has(self, history: History, before: datetime) -> bool:
+    def has(self, history: TrimmedHistory, before: datetime) -> bool:
         """Whether `trim` would forget something."""
         return self._execute(_old(history, before, 1)).first() is not None
 
 
-def _old(history: History, before: datetime, most: int) -> Select[*tuple[Any, ...]]:
+def _old(history: TrimmedHistory, before: datetime, most: int) -> Select[*tuple[Any, ...]]:
     table = history.table
     instant = table.c[history.instant]
     kept = ~history.unless if history.unless is not None else true()

@@ -42,7 +42,7 @@ _STATISTICS_TEXT = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class AppendedPart:
     """Rows that lie in a table's folder, but in none of its versions yet."""
 
     adds: tuple[Action, ...]

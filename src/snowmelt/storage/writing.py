@@ -9,7 +9,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
 from snowmelt.core.lazy import lazy_imports
-from snowmelt.storage.append import Part, commit_append, conform, discard_added, removed_on_failure, write_files
+from snowmelt.storage.append import AppendedPart, commit_append, conform, discard_added, removed_on_failure, write_files
 from snowmelt.storage.checkpoints import Checkpoints
 from snowmelt.storage.commits import (
     AppTransaction,
@@ -78,7 +78,7 @@ class DeltaWriter(DeltaReader):
             )
             return self._committed(handle, version, {"inserted": data.num_rows})
 
-    def write_part(self, location: str, data: pa.Table) -> Part | None:
+    def write_part(self, location: str, data: pa.Table) -> AppendedPart | None:
         """Write rows as data files that no version names yet; None when the table takes none from outside.
 
         `append_parts` makes them visible, `drop_part` takes them away again.
@@ -89,16 +89,16 @@ class DeltaWriter(DeltaReader):
             return None
         with translated(location):
             adds = write_files(conform(data, metadata.arrow_schema, location), self.root.path(location))
-        return Part(tuple(adds), data.num_rows)
+        return AppendedPart(tuple(adds), data.num_rows)
 
-    def drop_part(self, location: str, part: Part) -> None:
+    def drop_part(self, location: str, part: AppendedPart) -> None:
         for path in part.paths:
             (self.root.path(location) / path).unlink(missing_ok=True)
 
     def append_parts(
         self,
         location: str,
-        parts: Sequence[Part],
+        parts: Sequence[AppendedPart],
         tag: CommitTag,
         *,
         app_transactions: Sequence[AppTransaction] = (),

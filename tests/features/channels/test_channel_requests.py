@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 
 from snowmelt.features.channels.service import Channels
 from snowmelt.ingest.channels import wire
-from snowmelt.ingest.channels.ports import Part
+from snowmelt.ingest.channels.ports import BatchPart
 from snowmelt.serve.app import Server
 from snowmelt.serve.credentials import load_credentials
 from tests.features.channels.conftest import Lake
@@ -67,7 +67,7 @@ def test_bodies_that_are_no_rows(caller: Caller, rows_at: str, body: bytes) -> N
 
 
 def test_broken_arrow_is_refused_wherever_it_breaks(caller: Caller, rows_at: str) -> None:
-    good = wire.parts_to_arrow((Part(pa.table({"id": [1, 2, 3], "v": ["1", "2", "3"]})),))
+    good = wire.parts_to_arrow((BatchPart(pa.table({"id": [1, 2, 3], "v": ["1", "2", "3"]})),))
     chance = random.Random(7)
     for _ in range(60):
         body = bytearray(good)
@@ -101,7 +101,7 @@ def test_compressed_arrow_is_refused_before_it_is_unpacked(
 
 
 def test_more_rows_than_a_batch_may_have(caller: Caller, rows_at: str) -> None:
-    body = wire.parts_to_arrow((Part(pa.table({"id": pa.nulls(wire.MOST_ROWS + 1)})),))
+    body = wire.parts_to_arrow((BatchPart(pa.table({"id": pa.nulls(wire.MOST_ROWS + 1)})),))
     answer = caller.post(f"{rows_at}&number=1", content=body, headers={"content-type": wire.ARROW})
     assert answer.status_code == 400
 

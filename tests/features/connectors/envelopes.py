@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from snowmelt.ingest.cdc.shapes import Shape
+from snowmelt.ingest.cdc.shapes import CapturedShape
 from snowmelt.ingest.cdc.values import array_of
 
 TABLE = "public.orders"
@@ -46,7 +46,7 @@ def key_schema(*names: str) -> dict[str, Any]:
     return {"type": "struct", "fields": [{"type": "int32", "optional": False, "field": name} for name in names]}
 
 
-def assert_stored(shape: Shape, sent: Any, type_: str, stored: Any) -> None:
+def assert_stored(shape: CapturedShape, sent: Any, type_: str, stored: Any) -> None:
     """Of a shape with one column, `c`: its type, and what it keeps of a value."""
     cleaned = shape.cleaned({"c": sent})
     assert cleaned is not None

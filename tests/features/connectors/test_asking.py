@@ -9,7 +9,7 @@ import pytest
 
 from snowmelt.core import types
 from snowmelt.core.types import DataType
-from snowmelt.ingest.cdc.quick.asking import SourceType, asked
+from snowmelt.ingest.cdc.quick.asking import PostgresType, asked
 
 
 def _numeric(precision: int, scale: int) -> int:
@@ -31,7 +31,7 @@ def _numeric(precision: int, scale: int) -> int:
     ],
 )
 def test_types(name: str, modifier: int, type_: DataType) -> None:
-    found = asked(SourceType(name, "b", modifier, None))
+    found = asked(PostgresType(name, "b", modifier, None))
     assert found is not None and found.type == type_
 
 
@@ -49,7 +49,7 @@ def test_types(name: str, modifier: int, type_: DataType) -> None:
     ],
 )
 def test_types_that_only_debezium_reads(name: str, kind: str, modifier: int, element: str | None) -> None:
-    assert asked(SourceType(name, kind, modifier, element)) is None
+    assert asked(PostgresType(name, kind, modifier, element)) is None
 
 
 @pytest.mark.parametrize(
@@ -77,12 +77,12 @@ def test_types_that_only_debezium_reads(name: str, kind: str, modifier: int, ele
     ],
 )
 def test_documents(name: str, modifier: int, sent: Any, value: Any) -> None:
-    found = asked(SourceType(name, "b", modifier, None))
+    found = asked(PostgresType(name, "b", modifier, None))
     assert found is not None and found.clean is not None
     assert found.clean(sent) == value
 
 
 def test_arrays_keep_their_dimensions() -> None:
-    found = asked(SourceType("_numeric", "b", -1, "numeric"))
+    found = asked(PostgresType("_numeric", "b", -1, "numeric"))
     assert found is not None and found.clean is not None
     assert found.clean('[["1.50", null], ["NaN", "2"]]') == [[Decimal("1.50"), None], ["NaN", Decimal(2)]]

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from snowmelt.ingest.cdc.envelope import Change, Operation, parse
-from snowmelt.ingest.cdc.history import History
+from snowmelt.ingest.cdc.envelope import CapturedChange, Operation, parse
+from snowmelt.ingest.cdc.history import SchemaHistory
 from snowmelt.ingest.cdc.redelivery import Deliveries
-from snowmelt.ingest.cdc.shapes import Shape, shape_of
+from snowmelt.ingest.cdc.shapes import CapturedShape, shape_of
 from tests.features.connectors.envelopes import assert_stored, column, key_schema, value_schema
 
 
-def change(file: int, position: int, row: int = 0, key: int = 1) -> Change:
+def change(file: int, position: int, row: int = 0, key: int = 1) -> CapturedChange:
     source = {
         "connector": "mariadb", "name": "snowmelt", "ts_ms": 1, "snapshot": "false", "db": "shop", "table": "items",
         "server_id": 1, "gtid": "0-1-7", "file": f"binlog.{file:06d}", "pos": position, "row": row, "sequence": None,
@@ -47,7 +47,7 @@ def test_whatever_comes_again_is_known(seed: int) -> None:
         for position in range(4, 400, 20)
         for row in range(chosen.choice((1, 1, 4)))
     ]
-    taken: list[Change] = []
+    taken: list[CapturedChange] = []
     deliveries = Deliveries({}, ())
     at = furthest = 0
     while furthest < len(log):
@@ -59,7 +59,7 @@ def test_whatever_comes_again_is_known(seed: int) -> None:
     assert taken == log
 
 
-def shape(*columns: dict[str, Any]) -> Shape:
+def shape(*columns: dict[str, Any]) -> CapturedShape:
     schema = value_schema(*columns)
     schema["fields"].append({"type": "struct", "field": "source", "name": "io.debezium.connector.mariadb.Source"})
     found = shape_of("shop.items", key_schema("id"), schema)
@@ -107,7 +107,7 @@ def test_a_default_is_as_clean_as_a_value() -> None:
 
 
 def test_a_history_loses_the_line_that_was_cut_short(tmp_path: Path) -> None:
-    history = History(tmp_path / "history")
+    history = SchemaHistory(tmp_path / "history")
     assert not history.exists
     history.keep()
     history.path.write_text('{"ddl": 1}\n{"ddl": 2}\n{"dd')

@@ -7,17 +7,17 @@ import pytest
 
 from snowmelt.ingest.cdc.envelope import (
     UNAVAILABLE,
-    Change,
+    CapturedChange,
     Operation,
     PoisonError,
-    Snapshot,
+    SnapshotMark,
     is_unavailable,
     parse,
 )
 from tests.features.connectors.envelopes import TABLE, envelope, with_schema
 
 
-def parsed(value: dict[str, Any], key: dict[str, Any] | None = None) -> Change:
+def parsed(value: dict[str, Any], key: dict[str, Any] | None = None) -> CapturedChange:
     change = parse(json.dumps(key) if key is not None else None, json.dumps(value))
     assert change is not None
     return change
@@ -55,12 +55,12 @@ def test_schema_or_not_makes_no_difference() -> None:
 @pytest.mark.parametrize(
     ("word", "expected"),
     [
-        ("first", Snapshot.FIRST), ("true", Snapshot.MIDDLE), ("first_in_data_collection", Snapshot.MIDDLE),
-        ("last_in_data_collection", Snapshot.LAST_OF_TABLE), ("last", Snapshot.LAST),
-        ("incremental", Snapshot.INCREMENTAL), ("false", Snapshot.NONE),
+        ("first", SnapshotMark.FIRST), ("true", SnapshotMark.MIDDLE), ("first_in_data_collection", SnapshotMark.MIDDLE),
+        ("last_in_data_collection", SnapshotMark.LAST_OF_TABLE), ("last", SnapshotMark.LAST),
+        ("incremental", SnapshotMark.INCREMENTAL), ("false", SnapshotMark.NONE),
     ],
 )  # fmt: skip
-def test_snapshots_are_marked(word: str, expected: Snapshot) -> None:
+def test_snapshots_are_marked(word: str, expected: SnapshotMark) -> None:
     assert parsed(envelope("r", after={"id": 1}, snapshot=word)).snapshot is expected
 
 

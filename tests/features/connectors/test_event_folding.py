@@ -8,24 +8,24 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snowmelt.ingest.cdc.envelope import UNAVAILABLE, Change, Operation
+from snowmelt.ingest.cdc.envelope import UNAVAILABLE, CapturedChange, Operation
 from snowmelt.ingest.cdc.folding import Folded, fold
 from tests.features.connectors.envelopes import TABLE
 
 Rows = dict[int, dict[str, Any]]
 
 
-def change(operation: Operation, key: int | None, lsn: int, after: dict[str, Any] | None = None) -> Change:
-    return Change(
+def change(operation: Operation, key: int | None, lsn: int, after: dict[str, Any] | None = None) -> CapturedChange:
+    return CapturedChange(
         operation, TABLE, key={"id": key} if key is not None else None, before=None, after=after, ts_ms=lsn, lsn=lsn
     )
 
 
 @st.composite
-def histories(draw: st.DrawFn, *, moves: bool = False) -> list[Change]:
+def histories(draw: st.DrawFn, *, moves: bool = False) -> list[CapturedChange]:
     """What a source could have done: inserts of what is not there, updates and deletes of what is, other keys."""
     present: set[int] = set()
-    history: list[Change] = []
+    history: list[CapturedChange] = []
     for lsn in range(1, draw(st.integers(1, 40))):
         what = draw(st.sampled_from(["put", "put", "put", "delete", "truncate", "partial", "move"]))
         key = draw(st.integers(0, 5))
@@ -50,7 +50,7 @@ def histories(draw: st.DrawFn, *, moves: bool = False) -> list[Change]:
     return history
 
 
-def oracle(history: Sequence[Change]) -> Rows:
+def oracle(history: Sequence[CapturedChange]) -> Rows:
     """One change after the other."""
     rows: Rows = {}
     gone: tuple[int | None, dict[str, Any]] = (None, {})
@@ -82,7 +82,7 @@ def applied(rows: Rows, folded: Folded) -> Rows:
 
 
 @given(histories(moves=True), st.data())
-def test_any_split_into_batches_gives_the_same_rows(history: list[Change], data: st.DataObject) -> None:
+def test_any_split_into_batches_gives_the_same_rows(history: list[CapturedChange], data: st.DataObject) -> None:
     """But none between the two halves of a change of the key, which asks for the row anew."""
     drawn = sorted(data.draw(st.lists(st.integers(0, len(history)), max_size=5)))
     cuts = [cut for cut in drawn if not 0 < cut < len(history) or history[cut - 1].lsn != history[cut].lsn]
@@ -93,7 +93,9 @@ def test_any_split_into_batches_gives_the_same_rows(history: list[Change], data:
 
 
 @given(histories(), st.data())
-def test_changes_that_come_again_in_their_order_change_nothing(history: list[Change], data: st.DataObject) -> None:
+def test_changes_that_come_again_in_their_order_change_nothing(
+    history: list[CapturedChange], data: st.DataObject
+) -> None:
     """As after a restart: from some change on, all come once more."""
     start = data.draw(st.integers(0, len(history)))
     rows = applied({}, fold([*history, *history[start:]], ["id"]))
@@ -104,15 +106,15 @@ def test_changes_that_come_again_in_their_order_change_nothing(history: list[Cha
 
 
 @given(histories(), st.randoms(use_true_random=False))
-def test_rows_may_overtake_each_other(history: list[Change], random: Any) -> None:
+def test_rows_may_overtake_each_other(history: list[CapturedChange], random: Any) -> None:
     """Between two truncates, only the order of changes of one row counts."""
-    shuffled: list[Change] = []
-    part: list[Change] = []
+    shuffled: list[CapturedChange] = []
+    part: list[CapturedChange] = []
     for item in [*history, change(Operation.TRUNCATE, None, 10_000)]:
         if item.operation is not Operation.TRUNCATE:
             part.append(item)
             continue
-        queues: dict[int, list[Change]] = {}
+        queues: dict[int, list[CapturedChange]] = {}
         for own in part:
             assert own.key is not None
             queues.setdefault(own.key["id"], []).append(own)
@@ -128,5 +130,5 @@ def test_rows_may_overtake_each_other(history: list[Change], random: Any) -> Non
 
 def test_an_update_that_changes_the_key_moves_the_row() -> None:
     insert = change(Operation.INSERT, 1, 1, {"id": 1, "small": 1})
-    moved = Change(Operation.UPDATE, TABLE, {"id": 2}, {"id": 1, "small": 1}, {"id": 2, "small": 1}, 2, lsn=2)
+    moved = CapturedChange(Operation.UPDATE, TABLE, {"id": 2}, {"id": 1, "small": 1}, {"id": 2, "small": 1}, 2, lsn=2)
     assert applied({}, fold([insert, moved], ["id"])) == {2: {"id": 2, "small": 1}}

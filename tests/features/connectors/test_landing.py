@@ -16,7 +16,7 @@ from snowmelt.features.connectors.definitions import CONNECTOR, ConnectorState
 from snowmelt.features.connectors.landing import Landing
 from snowmelt.features.connectors.standings import ConnectorStandings
 from snowmelt.ingest.cdc.envelope import UNAVAILABLE
-from snowmelt.ingest.cdc.feed import Event, FeedBatch, Schema
+from snowmelt.ingest.cdc.feed import FeedBatch, FeedEvent, TopicSchema
 from snowmelt.runtime.account import Account
 from snowmelt.state.model import CatalogObject, ObjectKind, TableDefinition
 from snowmelt.storage import variant
@@ -64,9 +64,9 @@ class Lander:
         columns: Sequence[dict[str, Any]] = (_ID, _BODY),
     ) -> None:
         self.batches += 1
-        schema = Schema(self.batches, TOPIC, key_schema("id"), value_schema(*columns))
+        schema = TopicSchema(self.batches, TOPIC, key_schema("id"), value_schema(*columns))
         records = tuple(
-            Event(
+            FeedEvent(
                 TOPIC,
                 self.batches,
                 json.dumps(key) if key is not None else "",

@@ -8,27 +8,27 @@ from typing import Any
 
 import pytest
 
-from snowmelt.ingest.cdc.envelope import Change, Operation, Snapshot
+from snowmelt.ingest.cdc.envelope import CapturedChange, Operation, SnapshotMark
 from snowmelt.ingest.cdc.redelivery import Deliveries
 
 
-def change(commit: int | None, transaction: int, lsn: int, key: int = 1, table: str = "t") -> Change:
-    return Change(
+def change(commit: int | None, transaction: int, lsn: int, key: int = 1, table: str = "t") -> CapturedChange:
+    return CapturedChange(
         operation=Operation.UPDATE, table=table, key={"id": key}, before=None, after={"id": key}, ts_ms=1, lsn=lsn,
         transaction=transaction, sequence=f'[{f"{chr(34)}{commit}{chr(34)}" if commit else "null"}, "{lsn}"]',
     )  # fmt: skip
 
 
-def row(lsn: int, snapshot: Snapshot = Snapshot.MIDDLE) -> Change:
+def row(lsn: int, snapshot: SnapshotMark = SnapshotMark.MIDDLE) -> CapturedChange:
     return replace(change(None, 0, lsn), operation=Operation.READ, snapshot=snapshot)
 
 
-def log(seed: int) -> list[Change]:
+def log(seed: int) -> list[CapturedChange]:
     """Transactions in the order of their commits; they overlap, so that places in the log go back and forth."""
     chosen = random.Random(seed)
     places = iter(range(1, 1_000_000))
     running = [[next(places) for _ in range(chosen.randint(1, 4))] for _ in range(3)]
-    changes: list[Change] = []
+    changes: list[CapturedChange] = []
     commit: int | None = None
     for transaction in range(1, 400):
         ended = running.pop(chosen.randrange(len(running)))
@@ -47,7 +47,7 @@ def test_whatever_comes_again_is_known(seed: int) -> None:
     """A reader that is killed again and again, and goes back by any distance."""
     changes = log(seed)
     chosen = random.Random(seed)
-    taken: list[Change] = []
+    taken: list[CapturedChange] = []
     progress: dict[str, Any] = {}
     recent: tuple[str, ...] = ()
     at = furthest = 0
@@ -76,7 +76,7 @@ def test_a_new_snapshot_begins_anew() -> None:
     assert deliveries.begun_snapshot(row(10), ["t"]) == ["t"]
     assert deliveries.begun_snapshot(row(10), ["t"]) == []
     assert deliveries.is_new(change(20, 2, 21))
-    assert deliveries.begun_snapshot(row(5, Snapshot.INCREMENTAL), ["t"]) == []
+    assert deliveries.begun_snapshot(row(5, SnapshotMark.INCREMENTAL), ["t"]) == []
     assert not deliveries.is_new(change(15, 1, 16))
     assert deliveries.begun_snapshot(row(30), ["t", "other"]) == ["t", "other"]
     assert deliveries.is_new(change(15, 1, 16))

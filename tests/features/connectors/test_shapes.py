@@ -10,7 +10,7 @@ import pytest
 
 from snowmelt.core import types
 from snowmelt.ingest.cdc.envelope import UNAVAILABLE
-from snowmelt.ingest.cdc.shapes import Shape, shape_of
+from snowmelt.ingest.cdc.shapes import CapturedShape, shape_of
 from snowmelt.ingest.cdc.values import UnfitError, array_of
 from snowmelt.storage import variant
 from tests.features.connectors.envelopes import TABLE, assert_stored, column, key_schema, value_schema
@@ -19,7 +19,7 @@ _LAST = dt.datetime(9999, 12, 31, 23, 59, 59, 999999)
 _BITS = {"name": "io.debezium.data.Bits", "parameters": {"length": "3"}}
 
 
-def shape(*columns: dict[str, Any]) -> Shape:
+def shape(*columns: dict[str, Any]) -> CapturedShape:
     found = shape_of(TABLE, key_schema("id"), value_schema(*columns))
     assert found is not None
     return found

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from snowmelt.ingest.cdc.envelope import Change, Operation
+from snowmelt.ingest.cdc.envelope import CapturedChange, Operation
 from snowmelt.ingest.cdc.quick.visibility import Visibility
 from snowmelt.ingest.cdc.redelivery import Deliveries, TableProgress
 
@@ -41,10 +41,10 @@ def test_a_commit_that_is_in_the_log_and_not_visible(later: str, lacks: bool) ->
     assert Visibility.parse(later).lacks_ended(first) is lacks
 
 
-def _update(transaction: int, behind: int | None, lsn: int) -> Change:
+def _update(transaction: int, behind: int | None, lsn: int) -> CapturedChange:
     sequence = json.dumps([None if behind is None else str(behind), str(lsn)])
     row = {"id": transaction}
-    return Change(Operation.UPDATE, "public.items", row, None, row, 1, lsn, transaction, sequence)
+    return CapturedChange(Operation.UPDATE, "public.items", row, None, row, 1, lsn, transaction, sequence)
 
 
 def test_changes_that_a_later_snapshot_saw() -> None:

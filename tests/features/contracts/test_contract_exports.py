@@ -18,7 +18,7 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.govern.contracts import making
 from snowmelt.govern.contracts.changes import changes
 from snowmelt.govern.contracts.conformance import breaches
-from snowmelt.govern.contracts.exporting import Target, export
+from snowmelt.govern.contracts.exporting import ExportTarget, export
 from snowmelt.govern.contracts.model import Contract, TableColumn
 from snowmelt.govern.contracts.reading import examine, read
 from snowmelt.sql.statements.parse import parse_statement
@@ -41,7 +41,7 @@ def shop() -> Contract:
 
 
 def test_avro_takes_rows_of_the_contract() -> None:
-    schema = json.loads(export(shop(), Target.AVRO))
+    schema = json.loads(export(shop(), ExportTarget.AVRO))
     row = {
         "ORDER_ID": 1, "AMOUNT": None, "STATUS": "sent", "ORDERED_AT": None, "ADDRESS": {"city": "Bern"},
         "TAGS": ["a", None], "odd_name": b"x",
@@ -57,7 +57,7 @@ def test_avro_takes_rows_of_the_contract() -> None:
 
 
 def test_json_schema_takes_and_refuses_rows() -> None:
-    schema = json.loads(export(shop(), Target.JSON_SCHEMA))
+    schema = json.loads(export(shop(), ExportTarget.JSON_SCHEMA))
     jsonschema.Draft202012Validator.check_schema(schema)
     validator = jsonschema.Draft202012Validator(schema)
     good: dict[str, Any] = {"ORDER_ID": 1, "STATUS": "sent", "AMOUNT": 1.5, "ADDRESS": {"city": "Bern"}, "TAGS": None}
@@ -68,7 +68,7 @@ def test_json_schema_takes_and_refuses_rows() -> None:
 
 
 def test_dbt_yaml_has_contract_constraints_and_tests() -> None:
-    model = yaml.safe_load(export(shop(), Target.DBT))["models"][0]
+    model = yaml.safe_load(export(shop(), ExportTarget.DBT))["models"][0]
     assert model["config"]["contract"] == {"enforced": True}
     columns = {item["name"]: item for item in model["columns"]}
     assert columns["order_id"]["constraints"] == [{"type": "primary_key"}, {"type": "not_null"}]
@@ -79,7 +79,7 @@ def test_dbt_yaml_has_contract_constraints_and_tests() -> None:
 
 
 def test_sql_is_a_statement_that_makes_such_a_table() -> None:
-    text = export(shop(), Target.SQL)
+    text = export(shop(), ExportTarget.SQL)
     statement = parse_statement(text)
     assert isinstance(statement, CreateTable)
     assert [item.name for item in statement.columns] == [item.name for item in shop().tables[0].columns]
@@ -147,5 +147,5 @@ def test_a_table_satisfies_what_is_made_from_it_and_avro_brings_it_back(columns:
     assert examine(text).errors == ()
     made = read(text)
     assert breaches(made, made.tables[0], columns) == ()
-    back = read(making.text_of(making.from_avro(json.loads(export(made, Target.AVRO)))))
+    back = read(making.text_of(making.from_avro(json.loads(export(made, ExportTarget.AVRO)))))
     assert [change for change in changes(made, back) if change.column is not None] == []

@@ -8,12 +8,12 @@ from html.parser import HTMLParser
 from posixpath import dirname, join, normpath
 
 from snowmelt.govern.data_catalog.model import (
+    CatalogSnapshot,
     ColumnEntry,
     ConsumerEntry,
     ContractEntry,
     ProductEntry,
     RelationEntry,
-    Snapshot,
 )
 from snowmelt.govern.data_catalog.pictures import layers, neighbourhood, picture
 from snowmelt.govern.data_catalog.searching import search
@@ -28,7 +28,7 @@ def relation(name: str, *columns: ColumnEntry, reads: tuple[str, ...] = (), **fi
 
 AMOUNT = ColumnEntry(name="AMOUNT", type="NUMBER(10,2)", description="in the shop's <currency>")
 EMAIL = ColumnEntry(name="EMAIL", type="VARCHAR(99)", classification="contact", tags=("pii",), nullable=False)
-SNAPSHOT = Snapshot(
+SNAPSHOT = CatalogSnapshot(
     taken_at=datetime(2024, 1, 31, 10, tzinfo=UTC),
     products=(
         ProductEntry(
@@ -75,7 +75,7 @@ def test_all_words_must_occur() -> None:
 
 
 def test_a_snapshot_travels_as_json() -> None:
-    assert Snapshot.from_json(SNAPSHOT.model_dump_json()) == SNAPSHOT
+    assert CatalogSnapshot.from_json(SNAPSHOT.model_dump_json()) == SNAPSHOT
 
 
 class _Links(HTMLParser):

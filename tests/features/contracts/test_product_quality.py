@@ -8,7 +8,7 @@ import pytest
 
 from snowmelt.accounts import open_account
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.govern.data_catalog.model import Snapshot
+from snowmelt.govern.data_catalog.model import CatalogSnapshot
 from snowmelt.govern.data_catalog.site import pages
 
 
@@ -34,7 +34,7 @@ def test_a_product_tells_what_its_checks_said(tmp_path: Path) -> None:
         described = dict(session.execute("DESCRIBE DATA PRODUCT sales").rows())
         assert described["check FEW of SNOWMELT.PUBLIC.ORDERS"] == "FAILED: ROW_COUNT is 2, and must be at most 1"
         assert described["check TYPED of SNOWMELT.PUBLIC.ORDERS"] == "PASSED"
-        taken = Snapshot.from_json(str(session.execute("SELECT SYSTEM$CATALOG_SNAPSHOT()").rows()[0][0]))
+        taken = CatalogSnapshot.from_json(str(session.execute("SELECT SYSTEM$CATALOG_SNAPSHOT()").rows()[0][0]))
     found = pages(taken)
     for page in ("products/SNOWMELT.PUBLIC.SALES.html", "objects/SNOWMELT.PUBLIC.ORDERS.html"):
         assert "<td>FEW</td>" in found[page] and "must be at most 1" in found[page]

@@ -19,7 +19,7 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.features.lineage.events import RunEvents
 from snowmelt.govern.lineage.emitting import Emitter
 from snowmelt.govern.lineage.flows import Influence
-from snowmelt.govern.lineage.graph import Dataset, Domain, Edge, Link, Process
+from snowmelt.govern.lineage.graph import Dataset, Edge, LineageDomain, LineageLink, Process
 from snowmelt.govern.lineage.openlineage import EventType, JobRun, Known, RunFacts, WrittenDataset, event
 from tests.features.connectors.kafka_stack import KafkaStack
 from tests.features.lineage.events import validated
@@ -27,16 +27,16 @@ from tests.support.waiting import wait_until
 
 _NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 _RUN = "01234567-89ab-4def-8123-456789abcdef"
-_SOURCE = Dataset("1", Domain.TABLE, ("DB", "S", "SOURCE"))
-_TARGET = Dataset("2", Domain.DYNAMIC_TABLE, ("DB", "S", "TARGET"))
+_SOURCE = Dataset("1", LineageDomain.TABLE, ("DB", "S", "SOURCE"))
+_TARGET = Dataset("2", LineageDomain.DYNAMIC_TABLE, ("DB", "S", "TARGET"))
 
 
 def _full_event() -> dict[str, Any]:
     """One with every facet that there is."""
     links = (
-        Link("A", "X", frozenset({Influence.IDENTITY})),
-        Link("B", "Y", frozenset({Influence.AGGREGATION, Influence.CONDITIONAL})),
-        Link("C", None, frozenset({Influence.FILTER})),
+        LineageLink("A", "X", frozenset({Influence.IDENTITY})),
+        LineageLink("B", "Y", frozenset({Influence.AGGREGATION, Influence.CONDITIONAL})),
+        LineageLink("C", None, frozenset({Influence.FILTER})),
     )
     outcome = RunFacts(
         [Edge(_SOURCE, _TARGET, Process("QUERY"), links)],

@@ -24,8 +24,8 @@ from snowmelt.features.connectors.standings import ConnectorStandings
 from snowmelt.features.observing.monitor import Monitor
 from snowmelt.features.observing.service import Observing
 from snowmelt.ingest import StreamingIngestClient
-from snowmelt.observe.freshness import Freshness, Status, Watched
-from snowmelt.observe.levels import Level, Pool
+from snowmelt.observe.freshness import Freshness, FreshnessStatus, WatchedKind
+from snowmelt.observe.levels import OperatingLevel, PoolLevel
 from snowmelt.runtime.account import Account
 from snowmelt.serve.protocol.executions import StatementPool
 from tests.features.connectors.envelopes import column
@@ -43,12 +43,12 @@ NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
 @pytest.mark.parametrize(
     ("used", "size", "level"),
     [
-        (0, 0, Level.OK), (1, 0, Level.CRITICAL), (79, 100, Level.OK), (80, 100, Level.WARNING),
-        (94, 100, Level.WARNING), (95, 100, Level.CRITICAL), (100, 100, Level.CRITICAL), (4, 5, Level.WARNING),
+        (0, 0, "OK"), (1, 0, "CRITICAL"), (79, 100, "OK"), (80, 100, "WARNING"),
+        (94, 100, "WARNING"), (95, 100, "CRITICAL"), (100, 100, "CRITICAL"), (4, 5, "WARNING"),
     ],
 )  # fmt: skip
-def test_levels_of_a_pool(used: int, size: int, level: Level) -> None:
-    assert Pool("p", used, size).level is level
+def test_levels_of_a_pool(used: int, size: int, level: str) -> None:
+    assert PoolLevel("p", used, size).level is OperatingLevel[level]
 
 
 @pytest.mark.parametrize(
@@ -107,12 +107,17 @@ def test_the_monitor_looks_again_as_soon_as_a_look_says() -> None:
 
 @pytest.mark.parametrize(
     ("since_update", "status"),
-    [(149, Status.FRESH), (150, Status.FRESH), (151, Status.WARNING), (601, Status.BREACHED)],
+    [
+        (149, FreshnessStatus.FRESH),
+        (150, FreshnessStatus.FRESH),
+        (151, FreshnessStatus.WARNING),
+        (601, FreshnessStatus.BREACHED),
+    ],
 )
-def test_the_early_warning_comes_at_one_and_a_half_intervals(since_update: int, status: Status) -> None:
+def test_the_early_warning_comes_at_one_and_a_half_intervals(since_update: int, status: FreshnessStatus) -> None:
     updated = NOW - timedelta(seconds=since_update)
     found = Freshness(
-        "1", Watched.TABLE, ObjectName("D", "S", "T"), NOW, updated, updated, limit=600.0, interval=100.0
+        "1", WatchedKind.TABLE, ObjectName("D", "S", "T"), NOW, updated, updated, limit=600.0, interval=100.0
     )  # fmt: skip
     assert found.status is status
 

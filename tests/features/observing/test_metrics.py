@@ -8,7 +8,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from snowmelt.core.clock import ManualClock
-from snowmelt.observe.metrics import METRICS, Kind
+from snowmelt.observe.metrics import METRICS, MetricKind
 from snowmelt.runtime.account import Account
 from snowmelt.serve.metrics import TOKEN_VARIABLE
 from tests.features.observing.scraping import LOCAL, scraped, server, value
@@ -70,7 +70,7 @@ def test_streams_tasks_queries_and_pools(opened: Account, clock: ManualClock) ->
 
 def test_all_that_is_read_is_in_the_list_of_metrics(opened: Account) -> None:
     opened.session().execute("CREATE TABLE t (id INT)")
-    parts = {Kind.HISTOGRAM: ("_bucket", "_sum", "_count")}
+    parts = {MetricKind.HISTOGRAM: ("_bucket", "_sum", "_count")}
     known = {f"{metric.name}{part}" for metric in METRICS.values() for part in parts.get(metric.kind, ("",))}
     assert {name for name, _ in scraped(opened)} <= known
 

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from snowmelt.cli.main import app
 from snowmelt.core.clock import ManualClock
-from snowmelt.observe.metrics import METRICS, Kind
+from snowmelt.observe.metrics import METRICS, MetricKind
 from snowmelt.observe.monitoring.exporting import DASHBOARD, RULES
 from snowmelt.runtime.account import Account
 from tests.features.observing.scraping import text
@@ -56,7 +56,7 @@ def test_every_metric_in_rules_and_dashboard_exists(exported: Path) -> None:
     for name in found:
         base = next((name.removesuffix(part) for part in _PARTS if name.removesuffix(part) in METRICS), name)
         assert base in METRICS, name
-        assert (base != name) is (METRICS[base].kind is Kind.HISTOGRAM), name
+        assert (base != name) is (METRICS[base].kind is MetricKind.HISTOGRAM), name
 
 
 def test_rules_say_how_bad_it_is_and_what_to_do(exported: Path) -> None:

@@ -13,10 +13,10 @@ from snowmelt.accounts import open_account
 from snowmelt.core.clock import ManualClock
 from snowmelt.core.config import Settings, UpkeepSettings
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.features.upkeep.service import Done, Upkeep
+from snowmelt.features.upkeep.service import FinishedJob, Upkeep
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.session import Session
-from snowmelt.scheduler.upkeep import Compact, Vacuum
+from snowmelt.scheduler.upkeep import Compact, VacuumJob
 from snowmelt.state.model import TableDefinition
 from tests.conftest import SPARK
 
@@ -35,18 +35,18 @@ def rows(session: Session, text: str) -> list[tuple[Any, ...]]:
     return [tuple(row) for row in session.execute(text).rows()]
 
 
-def upkeep(account: Account) -> list[Done]:
+def upkeep(account: Account) -> list[FinishedJob]:
     done = account.services[Upkeep].run()
     assert not [item for item in done if item.outcome != "DONE"], done
     return done
 
 
-def compacted(done: list[Done]) -> int:
+def compacted(done: list[FinishedJob]) -> int:
     return sum(item.files for item in done if isinstance(item.job, Compact))
 
 
-def removed(done: list[Done]) -> int:
-    return sum(item.files for item in done if isinstance(item.job, Vacuum))
+def removed(done: list[FinishedJob]) -> int:
+    return sum(item.files for item in done if isinstance(item.job, VacuumJob))
 
 
 def refreshed(session: Session, clock: ManualClock) -> str:
@@ -151,7 +151,7 @@ def test_spark_reads_and_writes_a_table_whose_log_was_cleaned(kept: Account, clo
     done = upkeep(kept)
     clock.advance(HOUR)
     done += upkeep(kept)
-    assert sum(item.rows for item in done if isinstance(item.job, Vacuum)) > 100 + 100, "versions and entries"
+    assert sum(item.rows for item in done if isinstance(item.job, VacuumJob)) > 100 + 100, "versions and entries"
     session.execute("INSERT INTO t SELECT id + 1000 FROM t WHERE id < 3")
     uri = kept.store.root.uri_of(location)
     frame = kept.engine.session().read.format("delta").load(uri)

@@ -15,7 +15,7 @@ from snowmelt.core.clock import ManualClock
 from snowmelt.core.config import Settings, UpkeepSettings
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.features.observing.service import Observing
-from snowmelt.features.upkeep.service import Done, Upkeep
+from snowmelt.features.upkeep.service import FinishedJob, Upkeep
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.session import Session
 from snowmelt.scheduler.upkeep import Compact, TrimHistories
@@ -49,7 +49,7 @@ def filled(account: Account, count: int = 6) -> Session:
     return session
 
 
-def of(done: list[Done], kind: type) -> list[Done]:
+def of(done: list[FinishedJob], kind: type) -> list[FinishedJob]:
     return [item for item in done if isinstance(item.job, kind)]
 
 

@@ -15,7 +15,7 @@ from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
 from snowmelt.cli.consoles import output_console
-from snowmelt.cli.opening import AnySession, Opened
+from snowmelt.cli.opening import AnySession, OpenedSession
 from snowmelt.cli.output import Format, write_result
 from snowmelt.cli.prompt.commands import LeaveError, ShellSettings, execute_command
 from snowmelt.cli.prompt.completing import AccountNames, SqlCompleter
@@ -45,7 +45,7 @@ class PrivateHistory(FileHistory):
 class Shell:
     """An interactive session. An error is shown, and the prompt goes on."""
 
-    def __init__(self, opened: Opened, form: Format, rows: int | None) -> None:
+    def __init__(self, opened: OpenedSession, form: Format, rows: int | None) -> None:
         self.settings = ShellSettings(form, rows)
         self._opened = opened
         self._session: AnySession = opened.session

@@ -12,7 +12,7 @@ from snowmelt.core.names import quote
 from snowmelt.design.antipatterns.library import Item, Library, parsed, query_of
 from snowmelt.design.antipatterns.model import Edit
 from snowmelt.ivm.lowering import lower
-from snowmelt.ivm.plan import Planner
+from snowmelt.ivm.plan import RefreshPlanner
 from snowmelt.ivm.reasons import NotIncrementalError
 from snowmelt.sql.boundaries import parts_of
 from snowmelt.sql.reads import tables_in
@@ -197,7 +197,7 @@ def why_not_incremental(item: Item, library: Library) -> str | None:
         if text is None:
             return None
         bound = library.bind(text)
-        Planner(lower(bound.tree, library.scanned()))
+        RefreshPlanner(lower(bound.tree, library.scanned()))
     except NotIncrementalError as error:
         return str(error)
     except SnowmeltError:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from snowmelt.design.conversation.tokens import Token
+from snowmelt.design.conversation.tokens import AnswerToken
 
-Tokens = Sequence[Token]
+Tokens = Sequence[AnswerToken]
 Capture = Callable[[Tokens, int], tuple[int, Any] | None]
 """From a position in the tokens: where the part ends, and its value. None where there is no such part."""
 

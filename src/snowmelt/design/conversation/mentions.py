@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from snowmelt.design.conversation.captures import PERSONAL
 from snowmelt.design.conversation.patterns import matches
-from snowmelt.design.conversation.tokens import CLAUSE_ENDS, Token
+from snowmelt.design.conversation.tokens import CLAUSE_ENDS, AnswerToken
 from snowmelt.design.conversation.vocabulary import Store, vocabulary
 
 _NEGATIONS = frozenset({"no", "not", "without", "never", "don't", "doesn't", "isn't", "aren't", "nor", "instead",
@@ -44,7 +44,7 @@ class NamedThing:
     end: int
 
 
-def is_negated(tokens: Sequence[Token], at: int) -> bool:
+def is_negated(tokens: Sequence[AnswerToken], at: int) -> bool:
     """Whether a "no" or "not" stands shortly before, in the same clause."""
     for token in reversed(tokens[max(0, at - _REACH) : at]):
         if token.text in CLAUSE_ENDS or token.text == "," or token.word in ("but", "only"):
@@ -57,7 +57,7 @@ def is_negated(tokens: Sequence[Token], at: int) -> bool:
 # -- stores -----------------------------------------------------------------------------------------------------------
 
 
-def mentions(tokens: Sequence[Token]) -> list[Mention]:
+def mentions(tokens: Sequence[AnswerToken]) -> list[Mention]:
     """In the order of the text. What is spoken of as not wanted is left out."""
     spans: list[tuple[int, int, Store]] = []
     for store in vocabulary().stores.values():
@@ -76,14 +76,14 @@ def mentions(tokens: Sequence[Token]) -> list[Mention]:
     return _without_repeats(_without_forms(found))
 
 
-def _is_own_noun(tokens: Sequence[Token], start: int, end: int, store: Store) -> bool:
+def _is_own_noun(tokens: Sequence[AnswerToken], start: int, end: int, store: Store) -> bool:
     """`reporting table` and `warehouse system` are names of something else, and no place of data."""
     following = tokens[end].word if end < len(tokens) else ""
     owner = start > 0 and tokens[start - 1].word == "by"
     return store.weak and (owner or following in vocabulary().outputs or following in _SYSTEMS)
 
 
-def _role(tokens: Sequence[Token], start: int, store: Store, before: Sequence[Mention]) -> str:
+def _role(tokens: Sequence[AnswerToken], start: int, store: Store, before: Sequence[Mention]) -> str:
     """By the nearest word of direction before it; `in` and `on` mean what is not there yet, the source first."""
     roles = vocabulary().roles
     known = any(mention.role == "source" for mention in before)
@@ -101,7 +101,7 @@ def _role(tokens: Sequence[Token], start: int, store: Store, before: Sequence[Me
     return again or ("sink" if store.weak or (known and store.sink is not None) else "source")
 
 
-def _either(tokens: Sequence[Token], at: int, store: Store, before: Sequence[Mention]) -> str:
+def _either(tokens: Sequence[AnswerToken], at: int, store: Store, before: Sequence[Mention]) -> str:
     known = [mention for mention in before if mention.role == "source"]
     last = before[-1] if before else None
     between = tokens[last.end : at] if last is not None else ()
@@ -115,7 +115,7 @@ def _either(tokens: Sequence[Token], at: int, store: Store, before: Sequence[Men
     return "sink" if store.weak and landing else "source"
 
 
-def _owner(tokens: Sequence[Token], start: int, store: Store) -> str | None:
+def _owner(tokens: Sequence[AnswerToken], start: int, store: Store) -> str | None:
     """`our shop's PostgreSQL`, `the billing database in Postgres`: what it is called."""
     at = start - 1
     if at >= 0 and tokens[at].word in ("in", "on"):
@@ -162,7 +162,7 @@ def _without_repeats(found: Sequence[Mention]) -> list[Mention]:
 # -- names ------------------------------------------------------------------------------------------------------------
 
 
-def _is_noun(token: Token) -> bool:
+def _is_noun(token: AnswerToken) -> bool:
     words = vocabulary()
     others = words.stops | words.dropped | words.verbs | words.roles["source"] | words.roles["sink"]
     return token.kind in ("word", "file") and token.word not in others and token.word not in _FILLERS
@@ -178,11 +178,11 @@ _FILLERS = frozenset({
 })  # fmt: skip
 
 
-def names_at(tokens: Sequence[Token], at: int, occupied: Sequence[tuple[int, int]] = ()) -> list[NamedThing]:
+def names_at(tokens: Sequence[AnswerToken], at: int, occupied: Sequence[tuple[int, int]] = ()) -> list[NamedThing]:
     """A list of names from there on: `orders, order lines and the customers table`."""
     words = vocabulary()
     found: list[NamedThing] = []
-    current: list[Token] = []
+    current: list[AnswerToken] = []
 
     def close() -> None:
         if current:
@@ -219,11 +219,11 @@ def names_at(tokens: Sequence[Token], at: int, occupied: Sequence[tuple[int, int
 _ALWAYS_GENERIC = frozenset({"changes", "change", "version", "versions", "history", "quality", "alerts", "alert"})
 
 
-def _plain_name(token: Token) -> str:
+def _plain_name(token: AnswerToken) -> str:
     return token.text if token.kind == "file" else token.word
 
 
-def tables(tokens: Sequence[Token], found: Sequence[Mention]) -> list[NamedThing]:
+def tables(tokens: Sequence[AnswerToken], found: Sequence[Mention]) -> list[NamedThing]:
     """What is moved: the objects of verbs (`move orders and customers`), and what is called a table or a topic."""
     occupied = [(mention.start, mention.end) for mention in found]
     things: dict[str, NamedThing] = {}
@@ -236,7 +236,7 @@ def tables(tokens: Sequence[Token], found: Sequence[Mention]) -> list[NamedThing
     return sorted(things.values(), key=lambda thing: thing.start)
 
 
-def _beginnings(tokens: Sequence[Token], found: Sequence[Mention]) -> Iterator[int]:
+def _beginnings(tokens: Sequence[AnswerToken], found: Sequence[Mention]) -> Iterator[int]:
     words = vocabulary()
     for at, token in enumerate(tokens):
         if is_negated(tokens, at):
@@ -267,7 +267,7 @@ def _beginnings(tokens: Sequence[Token], found: Sequence[Mention]) -> Iterator[i
                 yield mention.end
 
 
-def _is_said_plainly(tokens: Sequence[Token], mention: Mention) -> bool:
+def _is_said_plainly(tokens: Sequence[AnswerToken], mention: Mention) -> bool:
     """`our CRM contacts`, and not `a payment in Postgres fails`."""
     before = tokens[mention.start - 1].word if mention.start else ""
     return before in ("our", "the", "all", "my") or before in vocabulary().verbs
@@ -276,7 +276,7 @@ def _is_said_plainly(tokens: Sequence[Token], mention: Mention) -> bool:
 _BEFORE_NOUNS = frozenset({"the", "a", "an", "of", "every", "our"})
 
 
-def _start_of_list(tokens: Sequence[Token], end: int, found: Sequence[Mention]) -> int:
+def _start_of_list(tokens: Sequence[AnswerToken], end: int, found: Sequence[Mention]) -> int:
     start = end
     first = max((mention.end for mention in found if mention.end <= end), default=0)
     while start > first and (
@@ -288,13 +288,13 @@ def _start_of_list(tokens: Sequence[Token], end: int, found: Sequence[Mention]) 
     return start
 
 
-def _is_part(tokens: Sequence[Token], start: int) -> bool:
+def _is_part(tokens: Sequence[AnswerToken], start: int) -> bool:
     """`prices of products in MySQL`: what comes are the prices."""
     before = [token.word for token in tokens[max(0, start - 2) : start]]
     return before[-1:] == ["of"] and before[0] not in _GENERIC and _is_noun(tokens[start - 2])
 
 
-def outputs(tokens: Sequence[Token]) -> list[NamedThing]:
+def outputs(tokens: Sequence[AnswerToken]) -> list[NamedThing]:
     """What is made of it: `a revenue table`, `a table called daily_revenue`, `a report of sales per region`."""
     words = vocabulary()
     found: dict[str, NamedThing] = {}
@@ -318,7 +318,7 @@ def outputs(tokens: Sequence[Token]) -> list[NamedThing]:
     return list(found.values())
 
 
-def _is_output_word(token: Token) -> bool:
+def _is_output_word(token: AnswerToken) -> bool:
     """Part of what an output is called; the words of time belong to it: `daily revenue`."""
     return _is_noun(token) or (token.word in ("daily", "weekly", "monthly") and token.kind == "word")
 
@@ -327,7 +327,7 @@ _MAKING = frozenset({"make", "create", "give", "show", "keep", "see", "maintain"
                      "wants", "compute", "in"})  # fmt: skip
 
 
-def _is_made(tokens: Sequence[Token], at: int) -> bool:
+def _is_made(tokens: Sequence[AnswerToken], at: int) -> bool:
     """Whether it stands behind a word of making or of direction, rather than being where data comes from."""
     roles = vocabulary().roles
     for token in reversed(tokens[max(0, at - 5) : at]):

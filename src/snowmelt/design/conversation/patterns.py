@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 from snowmelt.design.conversation.captures import CAPTURES
-from snowmelt.design.conversation.tokens import CLAUSE_ENDS, Token
+from snowmelt.design.conversation.tokens import CLAUSE_ENDS, AnswerToken
 
 _GAP = 5
 _CAPTURE = re.compile(r"\{(\w+)\}")
@@ -53,7 +53,7 @@ def _elements(pattern: str) -> tuple[_Element, ...]:
     return tuple(found)
 
 
-def matches(pattern: str, tokens: Sequence[Token]) -> Iterator[Matched]:
+def matches(pattern: str, tokens: Sequence[AnswerToken]) -> Iterator[Matched]:
     """Everywhere in the tokens, from left to right."""
     elements = _elements(pattern)
     for start in range(len(tokens)):
@@ -63,7 +63,7 @@ def matches(pattern: str, tokens: Sequence[Token]) -> Iterator[Matched]:
 
 
 def _match(
-    elements: tuple[_Element, ...], index: int, tokens: Sequence[Token], at: int
+    elements: tuple[_Element, ...], index: int, tokens: Sequence[AnswerToken], at: int
 ) -> tuple[int, dict[str, Any]] | None:  # fmt: skip
     if index == len(elements):
         return at, {}
@@ -79,7 +79,7 @@ def _match(
 
 
 def _match_gap(
-    elements: tuple[_Element, ...], index: int, tokens: Sequence[Token], at: int
+    elements: tuple[_Element, ...], index: int, tokens: Sequence[AnswerToken], at: int
 ) -> tuple[int, dict[str, Any]] | None:  # fmt: skip
     for skipped in range(_GAP + 1):
         if skipped and (at + skipped > len(tokens) or tokens[at + skipped - 1].text in CLAUSE_ENDS):
@@ -90,7 +90,7 @@ def _match_gap(
     return None
 
 
-def _take(element: _Element, tokens: Sequence[Token], at: int) -> tuple[int, dict[str, Any]] | None:
+def _take(element: _Element, tokens: Sequence[AnswerToken], at: int) -> tuple[int, dict[str, Any]] | None:
     if at >= len(tokens):
         return None
     if element.capture is None:

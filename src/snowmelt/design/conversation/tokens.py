@@ -23,7 +23,7 @@ CLAUSE_ENDS = frozenset(".;!?")
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class AnswerToken:
     text: str
     """As it was written."""
     word: str
@@ -39,7 +39,7 @@ class Token:
         return _OWNED.search(self.text) is not None
 
 
-def tokens_of(text: str) -> list[Token]:
+def tokens_of(text: str) -> list[AnswerToken]:
     """Words, numbers and signs. Hyphens separate words: near-real-time is three of them."""
     found = []
     for match in _TOKEN.finditer(text):
@@ -47,7 +47,7 @@ def tokens_of(text: str) -> list[Token]:
         written = match.group()
         word = _OWNED.sub("", written.lower()).replace("\u2019", "'")
         number = _number(written) if kind == "number" else None
-        found.append(Token(written, word, kind, match.start(), match.end(), number))
+        found.append(AnswerToken(written, word, kind, match.start(), match.end(), number))
     return found
 
 

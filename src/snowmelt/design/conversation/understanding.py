@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from snowmelt.design.conversation.mentions import Mention, NamedThing, is_negated, mentions, outputs, tables
 from snowmelt.design.conversation.patterns import Matched, matches
-from snowmelt.design.conversation.tokens import Token, tokens_of
+from snowmelt.design.conversation.tokens import AnswerToken, tokens_of
 from snowmelt.design.conversation.vocabulary import Phrase, vocabulary
 
 _DAY = 86_400
@@ -64,7 +64,7 @@ def _says_none(fields: dict[str, UnderstoodFact]) -> bool:
 # -- phrases ----------------------------------------------------------------------------------------------------------
 
 
-def _phrases(text: str, tokens: Sequence[Token]) -> Iterator[UnderstoodFact]:
+def _phrases(text: str, tokens: Sequence[AnswerToken]) -> Iterator[UnderstoodFact]:
     """Of phrases that overlap the longest counts, as it says more."""
     found: list[tuple[Matched, Phrase]] = []
     for phrase in vocabulary().phrases:
@@ -98,7 +98,7 @@ def _is_protected(taken: Sequence[tuple[Matched, Phrase]], match: Matched) -> bo
                for other, phrase in taken)  # fmt: skip
 
 
-def _words(text: str, tokens: Sequence[Token], match: Matched) -> str:
+def _words(text: str, tokens: Sequence[AnswerToken], match: Matched) -> str:
     return text[tokens[match.start].start : tokens[match.end - 1].end]
 
 
@@ -131,7 +131,7 @@ _TAKEN: dict[str, Callable[[Matched], Any]] = {
 # -- structure --------------------------------------------------------------------------------------------------------
 
 
-def _structure(text: str, tokens: Sequence[Token]) -> Iterator[UnderstoodFact]:
+def _structure(text: str, tokens: Sequence[AnswerToken]) -> Iterator[UnderstoodFact]:
     made = outputs(tokens)
     found = [mention for mention in mentions(tokens) if not (mention.store.weak and _is_output(tokens, mention, made))]
     things = [thing for thing in tables(tokens, found) if not _inside(thing, made)]
@@ -156,7 +156,7 @@ def _structure(text: str, tokens: Sequence[Token]) -> Iterator[UnderstoodFact]:
         yield UnderstoodFact(field="outputs", value=thing.name, words=text[thing.start : thing.end], start=thing.start)
 
 
-def _is_output(tokens: Sequence[Token], mention: Mention, made: Sequence[NamedThing]) -> bool:
+def _is_output(tokens: Sequence[AnswerToken], mention: Mention, made: Sequence[NamedThing]) -> bool:
     """`a bookings report` is what is made, `dashboard of orders` too."""
     start, end = tokens[mention.start].start, tokens[mention.end - 1].end
     return any(start < thing.end and thing.start <= end + len(" of ") for thing in made)
@@ -166,12 +166,12 @@ def _inside(thing: NamedThing, others: Sequence[NamedThing]) -> bool:
     return any(thing.start < other.end and other.start < thing.end for other in others)
 
 
-def _mention(text: str, tokens: Sequence[Token], mention: Mention) -> str:
+def _mention(text: str, tokens: Sequence[AnswerToken], mention: Mention) -> str:
     return text[tokens[mention.start].start : tokens[mention.end - 1].end]
 
 
 def _with_tables(
-    tokens: Sequence[Token], sources: Sequence[Mention], things: Sequence[NamedThing]
+    tokens: Sequence[AnswerToken], sources: Sequence[Mention], things: Sequence[NamedThing]
 ) -> Iterator[tuple[Mention, str, list[str]]]:  # fmt: skip
     """Each table with the source that is named next behind it, or else with the last one before."""
     usable = list(sources)

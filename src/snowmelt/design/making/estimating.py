@@ -23,15 +23,15 @@ _DEFAULT_RETENTION_DAYS = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Rate:
+class BenchmarkRate:
     value: float
     benchmark: str
     what: str
 
 
 @cache
-def rates() -> dict[str, Rate]:
-    return {name: Rate(**row) for name, row in _data()["rates"].items()}
+def rates() -> dict[str, BenchmarkRate]:
+    return {name: BenchmarkRate(**row) for name, row in _data()["rates"].items()}
 
 
 @cache

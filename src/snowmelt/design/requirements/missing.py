@@ -10,7 +10,7 @@ from snowmelt.design.requirements.model import PiiStrategy, Recipe, Requirements
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class MissingAnswer:
     field: str
     """Where the answer belongs: `latency`, `sources`, `pii.strategy`."""
     text: str
@@ -23,66 +23,66 @@ class Question:
         return self.default is None
 
 
-def questions(given: Requirements) -> list[Question]:
+def questions(given: Requirements) -> list[MissingAnswer]:
     """All that is open, essentials first."""
     found = list(_essential(given)) + list(_optional(given))
     return sorted(found, key=lambda item: not item.essential)
 
 
-def _essential(given: Requirements) -> Iterator[Question]:
+def _essential(given: Requirements) -> Iterator[MissingAnswer]:
     if given.name is None:
-        yield Question("name", "A name for the pipeline (letters, digits, underscores)")
+        yield MissingAnswer("name", "A name for the pipeline (letters, digits, underscores)")
     if not given.sources:
         kinds = tuple(SourceKind)
-        yield Question("sources", f"The sources, each as name:kind:table ({', '.join(kinds)})")
+        yield MissingAnswer("sources", f"The sources, each as name:kind:table ({', '.join(kinds)})")
     for source in given.sources:
         if not source.tables:
-            yield Question(f"sources.{source.name}.tables", f"The tables, topics or files of {source.name}")
+            yield MissingAnswer(f"sources.{source.name}.tables", f"The tables, topics or files of {source.name}")
     if not given.sinks and given.recipe is not Recipe.QUALITY:
-        yield Question("sinks", f"The sinks, each as name:kind ({', '.join(SinkKind)})")
+        yield MissingAnswer("sinks", f"The sinks, each as name:kind ({', '.join(SinkKind)})")
     if given.latency is None:
-        yield Question("latency", "How old may the data be in the sinks (5 minutes, 1 hour, 1 day)")
+        yield MissingAnswer("latency", "How old may the data be in the sinks (5 minutes, 1 hour, 1 day)")
     if given.volume is None or (given.volume.events_per_second is None and given.volume.per_day is None):
-        yield Question("volume.per_day", "How much data comes in a day (200 MB, 50 GB, 2 TB)")
+        yield MissingAnswer("volume.per_day", "How much data comes in a day (200 MB, 50 GB, 2 TB)")
     if given.pii is None:
-        yield Question("pii.present", "Is there personal data in it", choices=("yes", "no"))
+        yield MissingAnswer("pii.present", "Is there personal data in it", choices=("yes", "no"))
     elif given.personal and given.pii.strategy is None:
         choices = tuple(item for item in PiiStrategy if item is not PiiStrategy.NONE)
-        yield Question("pii.strategy", "What happens to personal data", choices=choices)
+        yield MissingAnswer("pii.strategy", "What happens to personal data", choices=choices)
     yield from _reverse(given)
 
 
-def _reverse(given: Requirements) -> Iterator[Question]:
+def _reverse(given: Requirements) -> Iterator[MissingAnswer]:
     if given.recipe is not Recipe.REVERSE:
         return
     for sink in given.sinks:
         if sink.kind is SinkKind.SNOWMELT:
             continue
         if not sink.key:
-            yield Question(f"sinks.{sink.name}.key", f"The key by which {sink.name} knows a row")
+            yield MissingAnswer(f"sinks.{sink.name}.key", f"The key by which {sink.name} knows a row")
         if not sink.fields:
-            yield Question(f"sinks.{sink.name}.fields", f"The fields of {sink.name}, each as column:field")
+            yield MissingAnswer(f"sinks.{sink.name}.fields", f"The fields of {sink.name}, each as column:field")
         if sink.on_reject is None:
             text = f"When {sink.name} rejects a row"
-            yield Question(f"sinks.{sink.name}.on_reject", text, choices=("reject_row", "halt"))
+            yield MissingAnswer(f"sinks.{sink.name}.on_reject", text, choices=("reject_row", "halt"))
 
 
-def _optional(given: Requirements) -> Iterator[Question]:
+def _optional(given: Requirements) -> Iterator[MissingAnswer]:
     if given.owner is None:
-        yield Question("owner", "Who owns it", "nobody yet")
+        yield MissingAnswer("owner", "Who owns it", "nobody yet")
     if given.history is None:
-        yield Question("history", "How much of the past do the outputs need", "window", ("full", "window", "none"))
+        yield MissingAnswer("history", "How much of the past do the outputs need", "window", ("full", "window", "none"))
     if given.consistency is None:
         choices = ("exactly_once", "at_least_once")
-        yield Question("consistency", "May a row arrive twice in a sink", "at_least_once", choices)
+        yield MissingAnswer("consistency", "May a row arrive twice in a sink", "at_least_once", choices)
     if given.replay is None:
-        yield Question("replay.window", "How far back must everything be computable again", "30 days")
+        yield MissingAnswer("replay.window", "How far back must everything be computable again", "30 days")
     if given.availability is None:
         tiers = ("critical", "important", "standard")
-        yield Question("availability", "How important is it", "standard", tiers)
+        yield MissingAnswer("availability", "How important is it", "standard", tiers)
 
 
-def answered(given: Requirements, question: Question, answer: str) -> Requirements:
+def answered(given: Requirements, question: MissingAnswer, answer: str) -> Requirements:
     """The requirements with one answer in them. Raises ValueError (pydantic's) for an answer that is none."""
     data: dict[str, Any] = given.model_dump(mode="json", exclude_none=True)
     parts = question.field.split(".")

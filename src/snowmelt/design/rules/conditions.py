@@ -20,7 +20,7 @@ _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class FactCondition:
     text: str
     fact: str
     holds: Callable[[Any], bool]
@@ -30,12 +30,12 @@ class Condition:
         return self.holds(facts.value(self.fact))
 
 
-def condition(text: str) -> Condition:
+def condition(text: str) -> FactCondition:
     """Raises ValueError for a text that is no condition, or that names no fact."""
     fact, holds = _read(text.strip())
     if fact not in MEANINGS:
         raise ValueError(f"'{text}' names no fact")
-    return Condition(text, fact, holds)
+    return FactCondition(text, fact, holds)
 
 
 def _read(text: str) -> tuple[str, Callable[[Any], bool]]:

@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 from snowmelt.core.yaml_text import load_yaml
-from snowmelt.design.rules.conditions import Condition, condition
+from snowmelt.design.rules.conditions import FactCondition, condition
 from snowmelt.design.rules.known import Facts
 
 
@@ -28,7 +28,7 @@ ABOUT = {
 }
 
 
-class Effect(StrEnum):
+class RuleEffect(StrEnum):
     DECIDE = "decide"
     """The first rule of a topic whose condition holds decides it."""
     ASK = "ask"
@@ -38,12 +38,12 @@ class Effect(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class DesignRule:
     id: str
     phase: Phase
     topic: str
-    effect: Effect
-    when: tuple[Condition, ...]
+    effect: RuleEffect
+    when: tuple[FactCondition, ...]
     outcome: str
     """May name facts in braces. For ASK the question, for REFUSE what is refused."""
     reason: str
@@ -66,21 +66,21 @@ _FIELDS = {"id", "topic", "effect", "when", "outcome", "reason", "field"}
 
 
 @cache
-def rules() -> tuple[Rule, ...]:
+def rules() -> tuple[DesignRule, ...]:
     """All, in the order in which they are tried."""
     found = tuple(rule for phase in Phase for rule in _of_phase(phase))
     assert len({rule.id for rule in found}) == len(found), "two rules have one id"
     return found
 
 
-def _of_phase(phase: Phase) -> tuple[Rule, ...]:
+def _of_phase(phase: Phase) -> tuple[DesignRule, ...]:
     text = files("snowmelt.design.rules").joinpath(f"{phase.lower()}.yaml").read_text(encoding="utf-8")
     return tuple(_rule(phase, row) for row in load_yaml(text))
 
 
-def _rule(phase: Phase, row: dict[str, Any]) -> Rule:
+def _rule(phase: Phase, row: dict[str, Any]) -> DesignRule:
     assert row.keys() <= _FIELDS, f"{row['id']} has fields that no rule has: {row.keys() - _FIELDS}"
     conditions = tuple(condition(text) for text in row.get("when", ()))
-    effect = Effect(row.get("effect", Effect.DECIDE))
+    effect = RuleEffect(row.get("effect", RuleEffect.DECIDE))
     reason = " ".join(row["reason"].split())
-    return Rule(row["id"], phase, row["topic"], effect, conditions, row["outcome"], reason, row.get("field"))
+    return DesignRule(row["id"], phase, row["topic"], effect, conditions, row["outcome"], reason, row.get("field"))

@@ -17,7 +17,7 @@ from snowmelt.engine.quick.lambdas import bound_value, field_of, filtered, liste
 from snowmelt.engine.quick.literals import decimal_literal, number_literal
 from snowmelt.engine.quick.moments import added_time
 from snowmelt.engine.quick.patterns import matched
-from snowmelt.engine.quick.scopes import Bound, Scope, Subqueries
+from snowmelt.engine.quick.scopes import Bound, QuickScope, Subqueries
 from snowmelt.engine.quick.texts import in_ascii
 from snowmelt.engine.quick.types import BIGINT, BINARY, BOOLEAN, DOUBLE, INT, STRING, NotQuick, SparkType
 from snowmelt.engine.quick.values import NULL, Value, failing, guarded, integer, literal, string, unified, widened
@@ -31,10 +31,10 @@ _COMPARISONS: dict[type[exp.Expr], str] = {
 }  # fmt: skip
 
 
-class Expressions:
+class QuickExpressions:
     """Of one SELECT. `scope` says what its columns are."""
 
-    def __init__(self, queries: Subqueries, scope: Scope) -> None:
+    def __init__(self, queries: Subqueries, scope: QuickScope) -> None:
         self._queries = queries
         self.scope = scope
         self.bound: Mapping[str, Bound] = {}
@@ -339,48 +339,48 @@ def _as(sql: str, type_: SparkType) -> str:
 
 _LAZY = frozenset({"coalesce", "if"})
 """Functions whose later arguments are computed only where they are needed."""
-_SPECIAL: dict[str, Callable[[Expressions, exp.Anonymous], Value]] = {
+_SPECIAL: dict[str, Callable[[QuickExpressions, exp.Anonymous], Value]] = {
     "array_join": listed,
     "element_at": bound_value,
     "filter": filtered,
-    "grouping": Expressions._grouping,
+    "grouping": QuickExpressions._grouping,
     "map_filter": filtered,
-    "timestampadd": Expressions._added_time,
+    "timestampadd": QuickExpressions._added_time,
     "transform": transformed,
 }
-_Handler = Callable[[Expressions, exp.Expr], Value]
+_Handler = Callable[[QuickExpressions, exp.Expr], Value]
 _HANDLERS: dict[type[exp.Expr], _Handler] = {
-    exp.Anonymous: Expressions._call,
-    exp.And: Expressions._logic,
-    exp.Between: Expressions._between,
-    exp.Boolean: Expressions._boolean,
-    exp.Case: Expressions._case,
-    exp.Cast: Expressions._cast,
-    exp.Column: Expressions._column,
-    exp.DPipe: Expressions._pipes,
-    exp.Dot: Expressions._dot,
-    exp.Exists: Expressions._exists,
-    exp.If: Expressions._if,
-    exp.HexString: Expressions._bytes,
-    exp.Identifier: Expressions._parameter,
-    exp.ILike: Expressions._like,
-    exp.In: Expressions._in,
-    exp.IntDiv: Expressions._whole_quotient,
-    exp.Is: Expressions._is,
-    exp.Like: Expressions._like,
-    exp.Literal: Expressions._literal,
-    exp.Neg: Expressions._neg,
-    exp.Not: Expressions._not,
-    exp.Null: Expressions._null,
-    exp.NullSafeEQ: Expressions._same,
-    exp.Or: Expressions._logic,
-    exp.Paren: Expressions._paren,
-    exp.RegexpLike: Expressions._regexp_like,
-    exp.Subquery: Expressions._subquery,
-    exp.Transform: Expressions._lambda_call,
-    exp.TryCast: Expressions._try_cast,
-    exp.Var: Expressions._suffixed,
-    exp.Window: Expressions._window,
-    **dict.fromkeys(_ARITHMETIC, Expressions._arithmetic),
-    **dict.fromkeys(_COMPARISONS, Expressions._compared),
+    exp.Anonymous: QuickExpressions._call,
+    exp.And: QuickExpressions._logic,
+    exp.Between: QuickExpressions._between,
+    exp.Boolean: QuickExpressions._boolean,
+    exp.Case: QuickExpressions._case,
+    exp.Cast: QuickExpressions._cast,
+    exp.Column: QuickExpressions._column,
+    exp.DPipe: QuickExpressions._pipes,
+    exp.Dot: QuickExpressions._dot,
+    exp.Exists: QuickExpressions._exists,
+    exp.If: QuickExpressions._if,
+    exp.HexString: QuickExpressions._bytes,
+    exp.Identifier: QuickExpressions._parameter,
+    exp.ILike: QuickExpressions._like,
+    exp.In: QuickExpressions._in,
+    exp.IntDiv: QuickExpressions._whole_quotient,
+    exp.Is: QuickExpressions._is,
+    exp.Like: QuickExpressions._like,
+    exp.Literal: QuickExpressions._literal,
+    exp.Neg: QuickExpressions._neg,
+    exp.Not: QuickExpressions._not,
+    exp.Null: QuickExpressions._null,
+    exp.NullSafeEQ: QuickExpressions._same,
+    exp.Or: QuickExpressions._logic,
+    exp.Paren: QuickExpressions._paren,
+    exp.RegexpLike: QuickExpressions._regexp_like,
+    exp.Subquery: QuickExpressions._subquery,
+    exp.Transform: QuickExpressions._lambda_call,
+    exp.TryCast: QuickExpressions._try_cast,
+    exp.Var: QuickExpressions._suffixed,
+    exp.Window: QuickExpressions._window,
+    **dict.fromkeys(_ARITHMETIC, QuickExpressions._arithmetic),
+    **dict.fromkeys(_COMPARISONS, QuickExpressions._compared),
 }

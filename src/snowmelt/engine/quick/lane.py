@@ -277,7 +277,7 @@ def translated(
     """The query in DuckDB's words, and the rows to be given with it."""
     names = frozenset(table.name for table in tree.find_all(exp.Table))
     found, given = relations(tables, inputs, names)
-    query = queries.Queries(found).query(tree)
+    query = queries.QuickQueries(found).query(tree)
     for _, type_ in query.columns:
         # Arrays and structs have none.
         _ = type_.arrow

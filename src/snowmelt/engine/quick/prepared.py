@@ -27,7 +27,7 @@ _FEW_ROWS = 256
 Key = tuple[str, tuple[pa.Schema, ...]]
 
 
-class Holder:
+class RowHolder:
     """Rows that DuckDB asks for each time it runs the statement."""
 
     def __init__(self, rows: pa.Table) -> None:
@@ -41,12 +41,12 @@ class Holder:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedQuery:
     """A statement in a connection of its own. One at a time uses it."""
 
     key: Key
     connection: duckdb.DuckDBPyConnection
-    holders: Mapping[str, Holder]
+    holders: Mapping[str, RowHolder]
     most_rows: Mapping[str, int]
 
     def suits(self, given: Mapping[str, pa.Table]) -> bool:
@@ -68,10 +68,10 @@ class PreparedQueries:
     def __init__(self, cursor: Callable[[], duckdb.DuckDBPyConnection]) -> None:
         self._cursor = cursor
         self._lock = threading.Lock()
-        self._idle: OrderedDict[Key, Prepared] = OrderedDict()
+        self._idle: OrderedDict[Key, PreparedQuery] = OrderedDict()
         self._closed = False
 
-    def take(self, sql: str, given: Mapping[str, pa.Table]) -> Prepared:
+    def take(self, sql: str, given: Mapping[str, pa.Table]) -> PreparedQuery:
         """The statement with these rows, to be run with `RUN`; for the caller alone until it is given back."""
         key = (sql, tuple(rows.schema for rows in given.values()))
         with self._lock:
@@ -84,10 +84,10 @@ class PreparedQueries:
         found.hold(given)
         return found
 
-    def _prepare(self, key: Key, given: Mapping[str, pa.Table]) -> Prepared:
+    def _prepare(self, key: Key, given: Mapping[str, pa.Table]) -> PreparedQuery:
         connection = self._cursor()
         try:
-            holders = {name: Holder(rows) for name, rows in given.items()}
+            holders = {name: RowHolder(rows) for name, rows in given.items()}
             for name, holder in holders.items():
                 connection.register(name, holder)
             connection.execute(f"PREPARE kept AS {key[0]}")
@@ -95,9 +95,9 @@ class PreparedQueries:
             connection.close()
             raise
         most = {name: _GROWTH * max(rows.num_rows, _FEW_ROWS) for name, rows in given.items()}
-        return Prepared(key, connection, holders, most)
+        return PreparedQuery(key, connection, holders, most)
 
-    def give_back(self, prepared: Prepared) -> None:
+    def give_back(self, prepared: PreparedQuery) -> None:
         prepared.let_go()
         with self._lock:
             gone = [prepared] if self._closed or prepared.key in self._idle else []

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from sqlglot import exp
 
-from snowmelt.engine.quick.expressions import Expressions
+from snowmelt.engine.quick.expressions import QuickExpressions
 from snowmelt.engine.quick.lists import arguments_of
-from snowmelt.engine.quick.scopes import Query, Relation, Scope, Source
+from snowmelt.engine.quick.scopes import Query, QuickRelation, QuickScope, QuickSource
 from snowmelt.engine.quick.types import BIGINT, NotQuick
 from snowmelt.engine.quick.values import Value, common
 from snowmelt.engine.quick.windows import ordered
@@ -27,18 +27,18 @@ _GROUPS: dict[type[exp.Expr], str] = {
 _SETS: dict[type[exp.Expr], str] = {exp.Union: "UNION", exp.Except: "EXCEPT", exp.Intersect: "INTERSECT"}
 
 
-class Queries:
+class QuickQueries:
     """`relations` are what the query's tables stand for."""
 
-    def __init__(self, relations: Mapping[str, Relation]) -> None:
+    def __init__(self, relations: Mapping[str, QuickRelation]) -> None:
         self._relations = relations
-        self._ctes: dict[str, Relation] = {}
+        self._ctes: dict[str, QuickRelation] = {}
         self._aliases = 0
 
     def query(self, node: exp.Expr) -> Query:
         return self.inner(node, None)
 
-    def inner(self, node: exp.Expr, outer: Scope | None) -> Query:
+    def inner(self, node: exp.Expr, outer: QuickScope | None) -> Query:
         """The query with what it refers to outside."""
         if isinstance(node, exp.Subquery):
             if any(node.args.get(part) for part in ("order", "limit", "offset", "with_", "joins", "pivots")):
@@ -57,7 +57,7 @@ class Queries:
             self._ctes = before
         return Query(with_ + found.sql, found.columns) if with_ else found
 
-    def _with(self, node: exp.Expr | None, outer: Scope | None) -> str:
+    def _with(self, node: exp.Expr | None, outer: QuickScope | None) -> str:
         if node is None:
             return ""
         if node.args.get("recursive"):
@@ -69,7 +69,7 @@ class Queries:
             found = self.inner(cte.this, outer)
             name = self._alias()
             parts.append(f"{name} AS ({found.sql})")
-            self._ctes[cte.alias] = Relation(name, found.columns)
+            self._ctes[cte.alias] = QuickRelation(name, found.columns)
         return f"WITH {', '.join(parts)} "
 
     def _alias(self) -> str:
@@ -78,10 +78,10 @@ class Queries:
 
     # -- SELECT ---------------------------------------------------------------------------------------------------
 
-    def _select(self, node: exp.Select, outer: Scope | None) -> Query:
+    def _select(self, node: exp.Select, outer: QuickScope | None) -> Query:
         _only(node, _READ | {"hint", "kind"})
-        scope = Scope(outer)
-        expressions = Expressions(self, scope)
+        scope = QuickScope(outer)
+        expressions = QuickExpressions(self, scope)
         source = self._from(node, scope, expressions)
         outputs = self._outputs(node, scope, expressions)
         if scope.reached_into and (expressions.aggregated or node.args.get("group") is not None):
@@ -106,7 +106,7 @@ class Queries:
         columns = tuple((name, value.type) for name, value in outputs)
         return Query(" ".join(part for part in parts if part), columns)
 
-    def _outputs(self, node: exp.Select, scope: Scope, expressions: Expressions) -> list[tuple[str, Value]]:
+    def _outputs(self, node: exp.Select, scope: QuickScope, expressions: QuickExpressions) -> list[tuple[str, Value]]:
         found: list[tuple[str, Value]] = []
         for item in node.expressions:
             star = item.this if isinstance(item, exp.Column) else item
@@ -127,7 +127,7 @@ class Queries:
                 found.append((_spark_name(item), expressions.value(item)))
         return found
 
-    def _group(self, node: exp.Expr | None, expressions: Expressions) -> str:
+    def _group(self, node: exp.Expr | None, expressions: QuickExpressions) -> str:
         if node is None:
             return ""
         if any(node.args.get(part) for part in ("grouping_sets", "cube", "rollup", "totals", "all")):
@@ -135,7 +135,7 @@ class Queries:
         keys = [self._group_key(key, expressions) for key in node.expressions]
         return "GROUP BY " + ", ".join(keys) if keys else ""
 
-    def _group_key(self, node: exp.Expr, expressions: Expressions) -> str:
+    def _group_key(self, node: exp.Expr, expressions: QuickExpressions) -> str:
         """A key, or several that are grouped by in turns."""
         if isinstance(node, exp.Rollup | exp.Cube | exp.GroupingSets):
             inner = ", ".join(self._group_key(key, expressions) for key in node.expressions)
@@ -146,7 +146,9 @@ class Queries:
         _keys([key])
         return key.sql
 
-    def _ending(self, node: exp.Expr, outputs: Sequence[tuple[str, Value]], expressions: Expressions | None) -> str:
+    def _ending(
+        self, node: exp.Expr, outputs: Sequence[tuple[str, Value]], expressions: QuickExpressions | None
+    ) -> str:
         parts = []
         order = node.args.get("order")
         if order is not None:
@@ -175,14 +177,14 @@ class Queries:
 
     # -- FROM -----------------------------------------------------------------------------------------------------
 
-    def _from(self, node: exp.Select, scope: Scope, expressions: Expressions) -> str:
+    def _from(self, node: exp.Select, scope: QuickScope, expressions: QuickExpressions) -> str:
         if node.args.get("from_") is None:
             return ""
         parts = ["FROM " + self._source(node.args["from_"].this, scope)]
         parts += [self._join(join, scope, expressions) for join in node.args.get("joins") or []]
         return " ".join(parts)
 
-    def _join(self, join: exp.Join, scope: Scope, expressions: Expressions) -> str:
+    def _join(self, join: exp.Join, scope: QuickScope, expressions: QuickExpressions) -> str:
         _only(join, {"this", "on", "side", "kind", "hint"})
         side, kind = (str(join.args.get(part) or "").upper() for part in ("side", "kind"))
         if kind not in ("", "INNER", "OUTER", "CROSS", "SEMI", "ANTI") or side not in ("", "LEFT", "RIGHT", "FULL"):
@@ -207,7 +209,7 @@ class Queries:
         words = kind if semi else side or "INNER"
         return f"{words} JOIN {text} ON {condition}"
 
-    def _unfolded(self, node: exp.Lateral, scope: Scope, expressions: Expressions) -> str:
+    def _unfolded(self, node: exp.Lateral, scope: QuickScope, expressions: QuickExpressions) -> str:
         """`inline(array)`: a row for each of its structs."""
         call, alias_node = node.this, node.args.get("alias")
         rows = arguments_of(call, "inline")
@@ -221,10 +223,10 @@ class Queries:
         values = ", ".join(f"struct_extract(e, '{name}') AS c{index}" for index, (name, _) in enumerate(fields))
         columns = {new: (f"c{index}", type_) for index, (new, (_, type_)) in enumerate(zip(names, fields, strict=True))}
         alias = self._alias()
-        scope.sources[alias_node.name] = Source(alias, columns, {})
+        scope.sources[alias_node.name] = QuickSource(alias, columns, {})
         return f"(SELECT {values} FROM (SELECT unnest({array.sql}) AS e)) AS {alias}"
 
-    def _source(self, node: exp.Expr, scope: Scope) -> str:
+    def _source(self, node: exp.Expr, scope: QuickScope) -> str:
         name = node.alias or (node.name if isinstance(node, exp.Table) else "") or f"({len(scope.sources)})"
         if name in scope.sources:
             raise NotQuick("a relation without a name of its own")
@@ -240,15 +242,15 @@ class Queries:
         named = {name: (f"c{index}", type_) for index, (name, type_) in enumerate(columns)}
         if len(named) != len(columns):
             raise NotQuick("two columns of one name")
-        scope.sources[name] = Source(alias, named, found.refused)
+        scope.sources[name] = QuickSource(alias, named, found.refused)
         return f"{found.sql} AS {alias}"
 
-    def _relation(self, node: exp.Expr, scope: Scope) -> Relation:
+    def _relation(self, node: exp.Expr, scope: QuickScope) -> QuickRelation:
         if isinstance(node, exp.Subquery):
             if any(node.args.get(part) for part in ("order", "limit", "offset", "with_", "joins", "pivots", "sample")):
                 raise NotQuick("a subquery with clauses of its own")
             inner = self.inner(node.this, scope.outer)
-            return Relation(f"({inner.sql})", inner.columns)
+            return QuickRelation(f"({inner.sql})", inner.columns)
         if isinstance(node, exp.Table) and isinstance(node.this, exp.Anonymous):
             return self._generated(node)
         if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
@@ -263,9 +265,9 @@ class Queries:
             return self._values(node)
         raise NotQuick(f"{type(node).__name__} in FROM")
 
-    def _values(self, node: exp.Values) -> Relation:
+    def _values(self, node: exp.Values) -> QuickRelation:
         """Rows that are written in the query; their names come from the alias."""
-        expressions = Expressions(self, Scope())
+        expressions = QuickExpressions(self, QuickScope())
         rows = [[expressions.value(cell) for cell in row.expressions] for row in node.expressions]
         if len({len(row) for row in rows}) != 1:
             raise NotQuick("VALUES of different lengths")
@@ -273,19 +275,19 @@ class Queries:
         texts = [", ".join(f"CAST({v.sql} AS {k.duck})" for v, k in zip(row, kinds, strict=True)) for row in rows]
         names = ", ".join(f"c{index}" for index in range(len(kinds)))
         sql = f"(SELECT * FROM (VALUES {', '.join(f'({text})' for text in texts)}) AS v({names}))"
-        return Relation(sql, tuple((f"col{index + 1}", kind) for index, kind in enumerate(kinds)))
+        return QuickRelation(sql, tuple((f"col{index + 1}", kind) for index, kind in enumerate(kinds)))
 
-    def _generated(self, node: exp.Table) -> Relation:
+    def _generated(self, node: exp.Table) -> QuickRelation:
         """`range(n)`: the numbers from 0."""
         arguments = node.this.expressions
-        count = Expressions(self, Scope()).value(arguments[0]).number if len(arguments) == 1 else None
+        count = QuickExpressions(self, QuickScope()).value(arguments[0]).number if len(arguments) == 1 else None
         if node.this.name.lower() != "range" or count is None or not 0 <= count <= _MOST_GENERATED:
             raise NotQuick(f"function {node.this.name} in FROM")
-        return Relation(f"(SELECT range AS c0 FROM range({count}))", (("id", BIGINT),))
+        return QuickRelation(f"(SELECT range AS c0 FROM range({count}))", (("id", BIGINT),))
 
     # -- UNION, EXCEPT, INTERSECT ---------------------------------------------------------------------------------
 
-    def _set(self, node: exp.Expr, outer: Scope | None) -> Query:
+    def _set(self, node: exp.Expr, outer: QuickScope | None) -> Query:
         _only(node, _READ_OF_SETS)
         left, right = (self.inner(node.args[side], outer) for side in ("this", "expression"))
         if len(left.columns) != len(right.columns):

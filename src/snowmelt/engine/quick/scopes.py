@@ -16,7 +16,7 @@ Bound = Value | Mapping[str, Value]
 
 
 @dataclass(frozen=True, slots=True)
-class Relation:
+class QuickRelation:
     """What stands in FROM: DuckDB's text, and the columns c0, c1, … that it has, by their names in the query."""
 
     sql: str
@@ -43,7 +43,7 @@ class Query:
 
 
 @dataclass(slots=True)
-class Source:
+class QuickSource:
     alias: str
     columns: dict[str, tuple[str, SparkType]]
     refused: Mapping[str, str]
@@ -53,17 +53,17 @@ class Source:
 
 
 @dataclass(slots=True)
-class Scope:
+class QuickScope:
     """The relations of a SELECT by their aliases, and those around it."""
 
-    outer: Scope | None = None
-    sources: dict[str, Source] = field(default_factory=dict)
+    outer: QuickScope | None = None
+    sources: dict[str, QuickSource] = field(default_factory=dict)
     reached_into: bool = False
     """Whether a subquery refers to these relations."""
 
     def column(self, table: str, name: str) -> tuple[Value, int]:
         """The column, and how many queries further out it was found."""
-        scope: Scope | None = self
+        scope: QuickScope | None = self
         distance = 0
         while scope is not None:
             found = scope._own(table, name)
@@ -73,7 +73,7 @@ class Scope:
             scope, distance = scope.outer, distance + 1
         raise NotQuick(f"the name {name}")
 
-    def starred(self, item: exp.Expr) -> list[Source]:
+    def starred(self, item: exp.Expr) -> list[QuickSource]:
         """The relations whose columns `*` stands for, or `t.*`."""
         table = item.text("table")
         if table and table not in self.sources:
@@ -94,7 +94,7 @@ class Scope:
 class Subqueries(Protocol):
     """Translates the queries inside an expression."""
 
-    def inner(self, node: exp.Expr, outer: Scope | None) -> Query: ...
+    def inner(self, node: exp.Expr, outer: QuickScope | None) -> Query: ...
 
 
 class Translator(Protocol):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from snowmelt.engine.model import TableFiles
-from snowmelt.engine.quick.scopes import Relation
+from snowmelt.engine.quick.scopes import QuickRelation
 from snowmelt.engine.quick.types import BIGINT, STRING, VARIANT, NotQuick, SparkType, named, of_arrow
 from snowmelt.engine.quick.values import literal
 from snowmelt.storage.columns import file_columns, local_path, marked_variants, row_count
@@ -41,7 +41,7 @@ class _Item:
     """What it is called in the files; None if it is not there."""
 
 
-def given_rows(name: str, rows: pa.Table) -> tuple[Relation, pa.Table]:
+def given_rows(name: str, rows: pa.Table) -> tuple[QuickRelation, pa.Table]:
     """Rows as a relation called `name`, and the table to be known by that name."""
     columns: list[tuple[str, SparkType]] = []
     refused: dict[str, str] = {}
@@ -60,10 +60,10 @@ def given_rows(name: str, rows: pa.Table) -> tuple[Relation, pa.Table]:
             # DuckDB has another type for those; nobody here has more than microseconds.
             rows = rows.set_column(index, rows.schema.field(index).name, rows.column(index).cast(_MICROSECONDS))
     narrowed = rows.select(kept).rename_columns([f"c{index}" for index in range(len(kept))])
-    return Relation(name, tuple(columns), refused), narrowed
+    return QuickRelation(name, tuple(columns), refused), narrowed
 
 
-def table_files(table: TableFiles) -> Relation:
+def table_files(table: TableFiles) -> QuickRelation:
     """A version of a table, read from its files."""
     if table.delta_path is not None:
         raise NotQuick("files that only Delta's reader knows")
@@ -89,7 +89,7 @@ def table_files(table: TableFiles) -> Relation:
         for index, (item, value) in enumerate(zip(items, values, strict=True))
     ]
     end = f"FROM {source}" if source else "WHERE false"
-    return Relation(f"(SELECT {', '.join(texts)} {end})", tuple((item.name, item.type) for item in items), refused)
+    return QuickRelation(f"(SELECT {', '.join(texts)} {end})", tuple((item.name, item.type) for item in items), refused)
 
 
 def _stored_names(table: TableFiles) -> dict[str, str | None]:
@@ -164,9 +164,9 @@ def _path(uri: str) -> str:
 
 def relations(
     tables: Sequence[TableFiles], inputs: Mapping[str, pa.Table], names: frozenset[str]
-) -> tuple[dict[str, Relation], dict[str, pa.Table]]:
+) -> tuple[dict[str, QuickRelation], dict[str, pa.Table]]:
     """What the names in a query stand for, and the rows that have to be known by names of ours."""
-    found: dict[str, Relation] = {}
+    found: dict[str, QuickRelation] = {}
     given: dict[str, pa.Table] = {}
     for table in tables:
         if table.reference in names:

@@ -11,7 +11,7 @@ from snowmelt.features.alerts.statements import AlertOptions, CreateAlert, Modif
 from snowmelt.features.tasks import declaring, runs, standings
 from snowmelt.features.tasks.changing import forget_waiting
 from snowmelt.features.tasks.definitions import ScheduledFrom, TaskDefinition
-from snowmelt.features.tasks.graph import Node, TasksOfSchema
+from snowmelt.features.tasks.graph import GraphTask, TasksOfSchema
 from snowmelt.features.tasks.records import TaskRecords
 from snowmelt.features.tasks.service import Tasks
 from snowmelt.features.tasks.statements import TaskOptions
@@ -128,7 +128,7 @@ def alter(run: Run, name: NameRef, action: Action, *, if_exists: bool) -> None:
             if if_exists:
                 return
             raise schema_objects.missing(run, ALERT, name)
-        node = Node(item, state[TaskRecords].standing(item.id))
+        node = GraphTask(item, state[TaskRecords].standing(item.id))
         if isinstance(action, Resume):
             standings.resume(state, TasksOfSchema(item.name.parent, {item.name.name: node}), node)
         elif isinstance(action, Suspend):
@@ -179,7 +179,7 @@ def execute(run: Run, name: NameRef) -> str:
     with run.state.begin() as state:
         item = schema_objects.require(run, state, ALERT, name)
         forget_waiting(state, item.id)
-        node = Node(item, state[TaskRecords].standing(item.id))
+        node = GraphTask(item, state[TaskRecords].standing(item.id))
         config = node.definition.config
         runs.new_graph_run(state, node, state.now, ScheduledFrom.EXECUTE_ALERT, waiting=True, config=config)
     run.account.services[Tasks].run_due()

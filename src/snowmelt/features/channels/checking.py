@@ -18,7 +18,7 @@ from snowmelt.features.loading.records import Segment, SourceField, nth
 from snowmelt.features.loading.row_queries import ColumnMapping
 from snowmelt.features.loading.typed_records import in_query_form, type_of
 from snowmelt.ingest.channels import errors as channel_errors
-from snowmelt.ingest.channels.ports import ChannelBatch, Part
+from snowmelt.ingest.channels.ports import BatchPart, ChannelBatch
 from snowmelt.ingest.channels.rows import DOCUMENTS
 from snowmelt.runtime.pii_at_ingest import HIDDEN, Protection
 from snowmelt.state.model import CatalogObject, Column, TableDefinition
@@ -32,7 +32,7 @@ _MISSING = ("100072", "22000", "NULL result in a non-nullable column")
 
 
 @dataclass(frozen=True, slots=True)
-class Rejected:
+class RejectedRow:
     """A row that can't go into the table, and why."""
 
     row: int
@@ -50,7 +50,7 @@ class Rejected:
 class CheckedRows:
     tables: tuple[pa.Table, ...]
     """Good rows in stored form, without the columns that are numbered when they are written."""
-    rejected: tuple[Rejected, ...]
+    rejected: tuple[RejectedRow, ...]
 
     @property
     def rows(self) -> int:
@@ -67,7 +67,7 @@ def check(run: Run, table: CatalogObject, batch: ChannelBatch) -> CheckedRows:
     Raises only for what is no row of Snowflake's values at all.
     """
     tables: list[pa.Table] = []
-    rejected: list[Rejected] = []
+    rejected: list[RejectedRow] = []
     first = 0
     for part in batch.parts:
         checker = _PartChecker(run, table, part)
@@ -87,7 +87,7 @@ def check(run: Run, table: CatalogObject, batch: ChannelBatch) -> CheckedRows:
     return CheckedRows(tuple(tables), tuple(sorted(rejected, key=lambda item: item.row)))
 
 
-def _protected(item: Rejected, protection: Protection) -> Rejected:
+def _protected(item: RejectedRow, protection: Protection) -> RejectedRow:
     """Rejected rows are kept, too, and messages quote values; what is about a whole row names columns alone."""
     quotes = item.column is not None and item.code != _MISSING[0]
     known = set(protection.columns)
@@ -98,7 +98,7 @@ def _protected(item: Rejected, protection: Protection) -> Rejected:
     )
 
 
-def unknown_columns(definition: TableDefinition, part: Part) -> list[str]:
+def unknown_columns(definition: TableDefinition, part: BatchPart) -> list[str]:
     """The columns, as the catalog would call them, that a part has and the table lacks."""
     known = {column.name for column in definition.columns}
     return [folded(name) for name in part.rows.column_names if match_column(name, known) is None]
@@ -124,7 +124,7 @@ def match_column(name: str, known: set[str]) -> str | None:
 
 
 class _PartChecker:
-    def __init__(self, run: Run, table: CatalogObject, part: Part) -> None:
+    def __init__(self, run: Run, table: CatalogObject, part: BatchPart) -> None:
         assert isinstance(table.definition, TableDefinition)
         self._run = run
         self._table = table
@@ -159,12 +159,12 @@ class _PartChecker:
         ]
         return found.rows, sorted([*failures, *late], key=lambda failure: failure.row)
 
-    def rejected(self, failure: Failure, first: int, end_token: str | None) -> Rejected:
+    def rejected(self, failure: Failure, first: int, end_token: str | None) -> RejectedRow:
         data = self._part.rows.slice(failure.row, 1).to_pylist()[0]
         own = self._part.tokens[failure.row] if self._part.tokens is not None else None
         column = self._columns[failure.column].name if failure.column is not None else None
         index = self._part.positions[failure.row] if self._part.positions is not None else first + failure.row
-        return Rejected(
+        return RejectedRow(
             index, column, failure.code, failure.sqlstate, failure.message,
             own if own is not None else end_token, data,
         )  # fmt: skip

@@ -12,7 +12,7 @@ import structlog
 from snowmelt.core import errors
 from snowmelt.core.types import DataType
 from snowmelt.features.channels.checking import folded, is_required, match_column, source_type, unknown_columns
-from snowmelt.ingest.channels.ports import ChannelBatch, Part
+from snowmelt.ingest.channels.ports import BatchPart, ChannelBatch
 from snowmelt.runtime.metadata.ddl_words import object_name
 from snowmelt.runtime.new_columns import common_type, declared_type
 from snowmelt.runtime.rights.enforcement import found_object, require
@@ -92,7 +92,7 @@ def _definition(table: CatalogObject) -> TableDefinition:
     return table.definition
 
 
-def _without_empty(definition: TableDefinition, part: Part) -> Part:
+def _without_empty(definition: TableDefinition, part: BatchPart) -> BatchPart:
     unknown = set(unknown_columns(definition, part))
     empty = [entry.name for entry in part.rows.schema if pa.types.is_null(entry.type) and folded(entry.name) in unknown]
     return replace(part, rows=part.rows.drop_columns(empty)) if empty else part

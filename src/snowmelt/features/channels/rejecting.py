@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from snowmelt.features.channels.checking import Rejected
+from snowmelt.features.channels.checking import RejectedRow
 from snowmelt.features.channels.opened import Entry
 from snowmelt.features.loading.sink import Sink
 from snowmelt.ingest.channels.rows import json_text
@@ -23,7 +23,7 @@ _TEXT_LIMIT = 4_096
 """Characters of a message: some quote the value that they are about."""
 
 
-def reason(rejected: Rejected) -> str:
+def reason(rejected: RejectedRow) -> str:
     where = f"column {rejected.column}: " if rejected.column is not None else ""
     return f"{rejected.code}: {where}{rejected.message[:_TEXT_LIMIT]}"
 

@@ -22,7 +22,7 @@ from snowmelt.ingest.channels.ports import (
     Appended,
     ChannelBatch,
     ChannelStatus,
-    Opened,
+    OpenedChannel,
     OpenRequest,
     RowError,
     Ticket,
@@ -56,7 +56,7 @@ class Channels:
         """By table id."""
         self._open: dict[str, OpenChannel] = {}
         """By channel id."""
-        self._doors: WeakKeyDictionary[Session, Door] = WeakKeyDictionary()
+        self._doors: WeakKeyDictionary[Session, SessionDoor] = WeakKeyDictionary()
         self._opening = threading.Lock()
         self._compactor = Compactor(account)
 
@@ -64,11 +64,11 @@ class Channels:
         """Somebody else who commits often added a file: small ones are put together here. Cheap."""
         self._compactor.committed(table)
 
-    def door(self, session: Session) -> Door:
+    def door(self, session: Session) -> SessionDoor:
         """What a streaming ingest client writes through, with the session's rights. A session has one."""
         session.check_open()
         with self._lock:
-            return self._doors.setdefault(session, Door(self, session))
+            return self._doors.setdefault(session, SessionDoor(self, session))
 
     def stop(self, timeout: float) -> None:
         """Commits what waits, as long as it takes no longer than that."""
@@ -82,7 +82,7 @@ class Channels:
 
     # -- opening and closing --------------------------------------------------------------------------------------
 
-    def open(self, session: Session, request: OpenRequest) -> Opened:
+    def open(self, session: Session, request: OpenRequest) -> OpenedChannel:
         _check_text(request.channel, request.offset_token)
         table = _target(session, request.table)
         with self._opening:
@@ -105,7 +105,7 @@ class Channels:
             self._writer(table).add(channel)
             with self._lock:
                 self._open[channel.id] = channel
-        return Opened(Ticket(channel.id, channel.sequencer), opened.status(table, current, channel, []))
+        return OpenedChannel(Ticket(channel.id, channel.sequencer), opened.status(table, current, channel, []))
 
     def close(self, ticket: Ticket) -> None:
         channel, writer = self.find(ticket)
@@ -231,7 +231,7 @@ class Channels:
             return found
 
 
-class Door:
+class SessionDoor:
     """What a session's clients ask: `ChannelDoor` for one of its users."""
 
     def __init__(self, channels: Channels, session: Session) -> None:
@@ -240,7 +240,7 @@ class Door:
         self._tickets: set[Ticket] = set()
         """The tickets of a session. No other session can use them."""
 
-    def open(self, request: OpenRequest) -> Opened:
+    def open(self, request: OpenRequest) -> OpenedChannel:
         found = self._channels.open(self._session, request)
         self._tickets.add(found.ticket)
         return found

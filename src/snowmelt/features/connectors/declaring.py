@@ -19,7 +19,7 @@ from snowmelt.features.connectors.statements import AlterableOptions, ConnectorO
 from snowmelt.govern.pii.strategies import parse_strategy
 from snowmelt.ingest.cdc.debezium import TOPIC_PREFIX
 from snowmelt.ingest.cdc.kafka.topics import Topics
-from snowmelt.ingest.cdc.sources import Source, SourceType
+from snowmelt.ingest.cdc.sources import CapturedSource, SourceType
 from snowmelt.runtime import protecting
 from snowmelt.runtime.metadata.scopes import existing_schema
 from snowmelt.sql.statements.base import NameRef
@@ -130,8 +130,8 @@ def changes_of(options: AlterableOptions, definition: ConnectorDefinition) -> di
     return changes
 
 
-def source_of(account: Account, definition: ConnectorDefinition) -> Source:
-    return Source(
+def source_of(account: Account, definition: ConnectorDefinition) -> CapturedSource:
+    return CapturedSource(
         type=definition.type,
         host=definition.host,
         port=definition.port,

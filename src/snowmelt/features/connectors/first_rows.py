@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snowmelt.core.types import DataType, Kind
-from snowmelt.ingest.cdc.envelope import Operation, Snapshot
+from snowmelt.ingest.cdc.envelope import Operation, SnapshotMark
 from snowmelt.ingest.cdc.mirror_columns import CHANGED_AT, DELETED, POSITION
-from snowmelt.ingest.cdc.quick.asking import Asked
+from snowmelt.ingest.cdc.quick.asking import AskedColumn
 from snowmelt.ingest.cdc.quick.tables import NotQuickError, QuickTable
 from snowmelt.ingest.cdc.values import UnfitError, array_of
 from snowmelt.state.model import TableDefinition
@@ -46,14 +46,14 @@ class ReadAt:
 class RowMarks:
     """What the first and the last of some rows are in their snapshot; all others are in the middle."""
 
-    first: Snapshot = Snapshot.MIDDLE
-    last: Snapshot = Snapshot.MIDDLE
+    first: SnapshotMark = SnapshotMark.MIDDLE
+    last: SnapshotMark = SnapshotMark.MIDDLE
 
     def of(self, count: int) -> list[str]:
-        found = [Snapshot.MIDDLE.value] * count
-        if found and self.first is not Snapshot.MIDDLE:
+        found = [SnapshotMark.MIDDLE.value] * count
+        if found and self.first is not SnapshotMark.MIDDLE:
             found[0] = self.first.value
-        if found and self.last is not Snapshot.MIDDLE:
+        if found and self.last is not SnapshotMark.MIDDLE:
             found[-1] = self.last.value
         return found
 
@@ -97,13 +97,13 @@ def _check_length(values: pa.ChunkedArray, type_: DataType) -> None:
             raise UnfitError(f"a text of {longest} characters is too long for {type_}")
 
 
-def _documents(values: pa.ChunkedArray, asked: Asked) -> list[Any]:
+def _documents(values: pa.ChunkedArray, asked: AskedColumn) -> list[Any]:
     clean = asked.clean
     plain = values.to_pylist()
     return plain if clean is None else [None if value is None else clean(value) for value in plain]
 
 
-def _document_column(values: pa.ChunkedArray, asked: Asked) -> Any:
+def _document_column(values: pa.ChunkedArray, asked: AskedColumn) -> Any:
     """The same, as Arrow where nothing has to be done to the values, or they are numbers of few digits."""
     if asked.clean is None or (asked.usual is not None and _all_match(values, asked.usual)):
         return values.combine_chunks()

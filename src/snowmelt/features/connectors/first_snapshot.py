@@ -53,7 +53,7 @@ from snowmelt.ingest.cdc.quick.snapshot import (
 )
 from snowmelt.ingest.cdc.quick.tables import NotQuickError, QuickTable, describe_tables
 from snowmelt.ingest.cdc.redelivery import TableProgress
-from snowmelt.ingest.cdc.sources import Source, SourceType
+from snowmelt.ingest.cdc.sources import CapturedSource, SourceType
 from snowmelt.runtime.pending import PendingTable, Transaction
 from snowmelt.state.model import CatalogObject
 
@@ -68,7 +68,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
 class FirstSnapshots:
     """Takes the first snapshot of one connector."""
 
-    def __init__(self, account: Account, connector: CatalogObject, source: Source) -> None:
+    def __init__(self, account: Account, connector: CatalogObject, source: CapturedSource) -> None:
         assert isinstance(connector.definition, ConnectorDefinition)
         self._account = account
         self._connector = connector

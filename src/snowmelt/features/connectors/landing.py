@@ -34,11 +34,11 @@ from snowmelt.features.connectors.raw_rows import raw_rows
 from snowmelt.features.connectors.standings import ConnectorStandings
 from snowmelt.features.connectors.target_tables import TargetTables
 from snowmelt.ingest.cdc.debezium import HEARTBEATS
-from snowmelt.ingest.cdc.envelope import Change, Operation, PoisonError, Snapshot, parse
-from snowmelt.ingest.cdc.feed import Event, FeedBatch, Schema
+from snowmelt.ingest.cdc.envelope import CapturedChange, Operation, PoisonError, SnapshotMark, parse
+from snowmelt.ingest.cdc.feed import FeedBatch, FeedEvent, TopicSchema
 from snowmelt.ingest.cdc.folding import fold, key_of
 from snowmelt.ingest.cdc.redelivery import Deliveries
-from snowmelt.ingest.cdc.shapes import Shape, shape_of
+from snowmelt.ingest.cdc.shapes import CapturedShape, shape_of
 from snowmelt.ingest.cdc.snapshots import cut_behind, emptied
 from snowmelt.ingest.cdc.values import UnfitError, array_of
 from snowmelt.runtime.pending import Transaction
@@ -60,7 +60,7 @@ _RECORD_LENGTH = 1_000_000
 class DeadLetter:
     """A record that is no change, or one that its table can't take, and why."""
 
-    event: Event
+    event: FeedEvent
     reason: str
 
 
@@ -68,8 +68,8 @@ class DeadLetter:
 class _Read:
     """A change with the record it came in."""
 
-    event: Event
-    change: Change
+    event: FeedEvent
+    change: CapturedChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +91,8 @@ class Landing:
         self._definition = connector.definition
         self._tables = TargetTables(account, connector)
         self._protection = SourceProtection(connector.definition, account.token_key)
-        self._shapes: dict[int, Shape] = {}
-        self._latest: dict[str, Shape] = {}
+        self._shapes: dict[int, CapturedShape] = {}
+        self._latest: dict[str, CapturedShape] = {}
         """By table, the shape of its newest changes."""
         self._prefix = f"{connector.definition.topic_prefix}."
 
@@ -119,13 +119,13 @@ class Landing:
 
     # -- reading --------------------------------------------------------------------------------------------------
 
-    def _learn(self, schema: Schema) -> None:
+    def _learn(self, schema: TopicSchema) -> None:
         """Topics are named after the table: prefix.schema.table."""
         shape = shape_of(schema.topic.removeprefix(self._prefix), schema.key, schema.value)
         if shape is not None:
             self._shapes[schema.number] = self._protection.of(shape)
 
-    def _read(self, events: Iterable[Event], standing: ConnectorState) -> _Understood:
+    def _read(self, events: Iterable[FeedEvent], standing: ConnectorState) -> _Understood:
         read: list[_Read] = []
         letters: list[DeadLetter] = []
         deliveries = Deliveries(standing.progress, standing.recent)
@@ -154,7 +154,7 @@ class Landing:
         """Whether the changes of all tables come in the order in which they happened; topics know only their own."""
         return self._definition.route is Route.EMBEDDED
 
-    def _understood(self, event: Event) -> Change | None:
+    def _understood(self, event: FeedEvent) -> CapturedChange | None:
         """The change, with clean values; None for what is not about a captured table."""
         change = parse(event.key or None, event.value, event.schema)
         if change is None or change.table not in self._definition.tables:
@@ -222,7 +222,7 @@ class Landing:
         reached("connector-after-commit")
         return after
 
-    def _prepared(self, standing: ConnectorState, changes: Sequence[Change]) -> ConnectorState:
+    def _prepared(self, standing: ConnectorState, changes: Sequence[CapturedChange]) -> ConnectorState:
         """Mirrors for the tables that have none yet, and the source's columns for those that have one."""
         if not self._mirrors:
             return standing
@@ -245,10 +245,10 @@ class Landing:
         return _with_order(standing, requested).model_copy(update={"mirrors": mirrors})
 
     def _write_raw(
-        self, transaction: Transaction, standing: ConnectorState, changes: Sequence[Change]
+        self, transaction: Transaction, standing: ConnectorState, changes: Sequence[CapturedChange]
     ) -> ConnectorState:
         reads = self._definition.capture_reads
-        kept = [change for change in changes if reads or change.snapshot is Snapshot.NONE]
+        kept = [change for change in changes if reads or change.snapshot is SnapshotMark.NONE]
         if kept:
             table = self._tables.raw()
             rows = raw_rows(table, kept, standing.raw_rows + 1, self._account.clock.now())
@@ -256,12 +256,12 @@ class Landing:
         return standing.model_copy(update={"raw_rows": standing.raw_rows + len(kept)})
 
     def _write_mirrors(
-        self, transaction: Transaction, standing: ConnectorState, changes: Sequence[Change]
+        self, transaction: Transaction, standing: ConnectorState, changes: Sequence[CapturedChange]
     ) -> list[str]:
         """The tables of which a row lacks values that only the source has."""
         lacking: list[str] = []
         for part in cut_behind(changes, self._ends_snapshot):
-            by_table: defaultdict[str, list[Change]] = defaultdict(list)
+            by_table: defaultdict[str, list[CapturedChange]] = defaultdict(list)
             for change in part:
                 by_table[change.table].append(change)
             for table, own in by_table.items():
@@ -274,11 +274,11 @@ class Landing:
                     self._mirror(transaction, standing, table).remove_unread(last.lsn, last)
         return lacking
 
-    def _ends_snapshot(self, change: Change) -> bool:
+    def _ends_snapshot(self, change: CapturedChange) -> bool:
         """Behind it, what a snapshot did not find is not in the source: in any table, or in the one of a topic."""
-        if change.snapshot is Snapshot.LAST_OF_TABLE:
+        if change.snapshot is SnapshotMark.LAST_OF_TABLE:
             return not self._in_order
-        return change.snapshot is Snapshot.LAST
+        return change.snapshot is SnapshotMark.LAST
 
     def _mirror(self, transaction: Transaction, standing: ConnectorState, table: str) -> Mirror:
         account = self._account
@@ -314,10 +314,10 @@ class Landing:
         transaction.after_commit.append(lambda: account.services[Channels].added_file(table))
 
     def _standing(
-        self, standing: ConnectorState, batch: FeedBatch, changes: Sequence[Change], understood: _Understood
+        self, standing: ConnectorState, batch: FeedBatch, changes: Sequence[CapturedChange], understood: _Understood
     ) -> ConnectorState:
         instants = [change.ts_ms for change in changes if change.ts_ms is not None]
-        ordered = any(change.snapshot is Snapshot.INCREMENTAL for change in changes) or any(
+        ordered = any(change.snapshot is SnapshotMark.INCREMENTAL for change in changes) or any(
             name.startswith("incremental_snapshot") and value for name, value in batch.offset.items()
         )
         landed = dict.fromkeys((*standing.landed, *(change.table for change in changes)))
@@ -338,11 +338,11 @@ class Landing:
         }
         return standing.model_copy(update=update)
 
-    def _is_reading(self, batch: FeedBatch, changes: Sequence[Change]) -> bool:
+    def _is_reading(self, batch: FeedBatch, changes: Sequence[CapturedChange]) -> bool:
         """Whether there is more to come of a snapshot."""
         if self._in_order:
-            return "snapshot" in batch.offset and not any(change.snapshot is Snapshot.LAST for change in changes)
-        return bool(changes) and changes[-1].snapshot in (Snapshot.FIRST, Snapshot.MIDDLE)
+            return "snapshot" in batch.offset and not any(change.snapshot is SnapshotMark.LAST for change in changes)
+        return bool(changes) and changes[-1].snapshot in (SnapshotMark.FIRST, SnapshotMark.MIDDLE)
 
 
 def _with_order(standing: ConnectorState, tables: Sequence[str]) -> ConnectorState:

@@ -11,15 +11,15 @@ import pyarrow as pa
 from snowmelt.core import errors
 from snowmelt.core.types import DataType
 from snowmelt.features.connectors.definitions import Deletes
-from snowmelt.ingest.cdc.envelope import UNAVAILABLE, Change
+from snowmelt.ingest.cdc.envelope import UNAVAILABLE, CapturedChange
 from snowmelt.ingest.cdc.folding import FinalRow, Folded, Key
 from snowmelt.ingest.cdc.mirror_columns import CHANGED_AT, DELETED, POSITION
-from snowmelt.ingest.cdc.shapes import Shape, SourceColumn, folded
+from snowmelt.ingest.cdc.shapes import CapturedShape, SourceColumn, folded
 from snowmelt.ingest.cdc.values import array_of
 from snowmelt.runtime.pending import PendingTable, Transaction
 from snowmelt.runtime.transactions import TransactionManager
 from snowmelt.state.model import CatalogObject, TableDefinition
-from snowmelt.storage.append import Part
+from snowmelt.storage.append import AppendedPart
 from snowmelt.storage.commits import CommitResult
 from snowmelt.storage.probe import Among, Compared, Condition, find_rows
 from snowmelt.storage.rewrite import FILE, ROW, RowChanges
@@ -77,7 +77,7 @@ class Mirror:
 
     # -- what happens to it ---------------------------------------------------------------------------------------
 
-    def apply(self, changed: Folded, shape: Shape) -> bool:
+    def apply(self, changed: Folded, shape: CapturedShape) -> bool:
         """Everything that the changes amount to.
 
         Whether the mirror is complete then; if not, a row lacks values that nobody has but the source.
@@ -86,7 +86,7 @@ class Mirror:
             self._empty(changed.emptied_by)
         return self._replace(changed.rows, shape) if changed.rows else True
 
-    def fill(self, parts: Sequence[Part]) -> None:
+    def fill(self, parts: Sequence[AppendedPart]) -> None:
         """Has these rows and no others from now on. Nothing of a mirror with soft deletes may be there before."""
         assert self.deletes is Deletes.HARD or not self.pending.rows
         location, tag = self.definition.location, self.transaction.tag(None)
@@ -96,14 +96,14 @@ class Mirror:
         if parts:
             self._wrote(self.store.append_parts(location, parts, tag))
 
-    def remove_unread(self, position: int, by: Change) -> None:
+    def remove_unread(self, position: int, by: CapturedChange) -> None:
         """What a snapshot taken at this position did not find is not in the source any more."""
         at = pa.scalar(position, pa.int64())
         before, behind = Compared(POSITION, "less", at), Compared(POSITION, "greater", at)
         stale = pa.concat_tables([self._found([before], []), self._found([behind], [])])
         self._commit(self._deletion(stale, [(by, index) for index in range(stale.num_rows)]))
 
-    def _empty(self, by: Change) -> None:
+    def _empty(self, by: CapturedChange) -> None:
         if self.deletes is Deletes.SOFT:
             rows = self._found([], [])
             self._commit(self._deletion(rows, [(by, index) for index in range(rows.num_rows)]))
@@ -112,7 +112,7 @@ class Mirror:
             tag = self.transaction.tag(None)
             self._wrote(self.store.clear(self.definition.location, self.pending.version, tag, "TRUNCATE"))
 
-    def _replace(self, rows: Mapping[Key, FinalRow], shape: Shape) -> bool:
+    def _replace(self, rows: Mapping[Key, FinalRow], shape: CapturedShape) -> bool:
         keys = [folded(name) for name in shape.key]
         stored = self._stored_keys(list(rows), keys)
         moved = {
@@ -135,7 +135,7 @@ class Mirror:
         )
         return not any(row.is_incomplete for row in kept)
 
-    def _updated(self, rows: Sequence[_Kept], shape: Shape, existing: pa.Table) -> Iterator[pa.Table]:
+    def _updated(self, rows: Sequence[_Kept], shape: CapturedShape, existing: pa.Table) -> Iterator[pa.Table]:
         """Rows with their positions, together where they have new values in the same columns.
 
         What the source did not send stays where it is, however large: it is not read here.
@@ -151,7 +151,7 @@ class Mirror:
                 table = table.append_column(name, positions.column(name))
             yield table
 
-    def _deletion(self, existing: pa.Table, gone: Sequence[tuple[Change, int]]) -> RowChanges:
+    def _deletion(self, existing: pa.Table, gone: Sequence[tuple[CapturedChange, int]]) -> RowChanges:
         """Rows that are gone from the source: for each the change that says so, and its position."""
         if not gone:
             return RowChanges()
@@ -164,7 +164,7 @@ class Mirror:
 
     # -- rows -----------------------------------------------------------------------------------------------------
 
-    def _rows(self, rows: Sequence[_Kept], shape: Shape, existing: pa.Table) -> pa.Table:
+    def _rows(self, rows: Sequence[_Kept], shape: CapturedShape, existing: pa.Table) -> pa.Table:
         """The rows as the table keeps them; NULL where the source did not send a value and no other row has it."""
         columns = {column.target_name: column for column in shape.columns}
         arrays: list[pa.Array] = []
@@ -256,12 +256,12 @@ def _taken(rows: pa.Table, indexes: Sequence[int]) -> pa.Table:
     return rows.select([FILE, ROW]).take(pa.array(indexes, pa.int64()))
 
 
-def _lsns(changes: Sequence[Change]) -> pa.Array:
+def _lsns(changes: Sequence[CapturedChange]) -> pa.Array:
     """Zero for what an incremental snapshot read, which has no position in the log."""
     return pa.array([change.lsn or 0 for change in changes], pa.int64())
 
 
-def _instants(changes: Sequence[Change]) -> pa.Array:
+def _instants(changes: Sequence[CapturedChange]) -> pa.Array:
     """When the source committed them."""
     instants = [None if change.ts_ms is None else change.ts_ms * 1000 for change in changes]
     return pa.array(instants, pa.timestamp("us", tz="UTC"))

@@ -10,7 +10,7 @@ from typing import Any
 from snowmelt.core import errors, types
 from snowmelt.features.connectors.definitions import ConnectorDefinition
 from snowmelt.govern.pii.strategies import Strategy, hidden
-from snowmelt.ingest.cdc.shapes import Shape, SourceColumn
+from snowmelt.ingest.cdc.shapes import CapturedShape, SourceColumn
 
 _NOT_ONE_TO_ONE = frozenset({Strategy.MASK, Strategy.DROP})
 
@@ -25,11 +25,11 @@ class SourceProtection:
     def __bool__(self) -> bool:
         return bool(self._strategies)
 
-    def of(self, shape: Shape) -> Shape:
+    def of(self, shape: CapturedShape) -> CapturedShape:
         """The shape as it is here. Raises where rows could not be told apart any more."""
         return replace(shape, columns=tuple(self._column(shape, column) for column in shape.columns))
 
-    def _column(self, shape: Shape, column: SourceColumn) -> SourceColumn:
+    def _column(self, shape: CapturedShape, column: SourceColumn) -> SourceColumn:
         strategies = self._strategies
         strategy = strategies.get(f"{shape.table}.{column.name}") or strategies.get(column.name) or Strategy.KEEP
         if strategy is Strategy.KEEP:

@@ -8,11 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from snowmelt.ingest.cdc.envelope import Change
+from snowmelt.ingest.cdc.envelope import CapturedChange
 from snowmelt.ingest.cdc.values import array_of, variant_array
 from snowmelt.state.model import CatalogObject, TableDefinition
 
-_VALUES: dict[str, Callable[[Change], Any]] = {
+_VALUES: dict[str, Callable[[CapturedChange], Any]] = {
     "OPERATION": lambda change: change.operation.value,
     "TABLE_NAME": lambda change: change.table,
     "BEFORE": lambda change: change.before,
@@ -26,7 +26,7 @@ _VALUES: dict[str, Callable[[Change], Any]] = {
 }
 
 
-def raw_rows(table: CatalogObject, changes: Sequence[Change], first: int, ingested_at: datetime) -> pa.Table:
+def raw_rows(table: CatalogObject, changes: Sequence[CapturedChange], first: int, ingested_at: datetime) -> pa.Table:
     """One row a change, numbered from `first` on.
 
     A raw table that its user made may have fewer columns, or more: those are NULL.

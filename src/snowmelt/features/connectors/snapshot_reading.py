@@ -16,11 +16,11 @@ from snowmelt.features.connectors.definitions import (
 from snowmelt.features.connectors.first_rows import ReadAt, RowMarks, mirror_rows, raw_reads
 from snowmelt.features.connectors.raw_rows import raw_rows
 from snowmelt.features.connectors.target_tables import TargetTables
-from snowmelt.ingest.cdc.envelope import Change, Operation, Snapshot
+from snowmelt.ingest.cdc.envelope import CapturedChange, Operation, SnapshotMark
 from snowmelt.ingest.cdc.quick.snapshot import OpenSnapshot
 from snowmelt.ingest.cdc.quick.tables import NotQuickError, QuickTable
 from snowmelt.state.model import TableDefinition
-from snowmelt.storage.append import Part
+from snowmelt.storage.append import AppendedPart
 
 if TYPE_CHECKING:
     from snowmelt.runtime.account import Account
@@ -49,7 +49,7 @@ class TableReading:
         assert isinstance(self.target.definition, TableDefinition)
         self._definition = self.target.definition
         self._guard = threading.Lock()
-        self.parts: list[Part] = []
+        self.parts: list[AppendedPart] = []
         self.rows = 0
         self.last_number = standing.raw_rows
         if self._raw and table.name in standing.landed:
@@ -57,11 +57,11 @@ class TableReading:
             self.last_number += 1
             self._write(raw_rows(self.target, [self._emptied()], self.last_number, self.read.at))
 
-    def _emptied(self) -> Change:
+    def _emptied(self) -> CapturedChange:
         read = self.read
-        return Change(
+        return CapturedChange(
             Operation.TRUNCATE, self.table.name, None, None, None, read.ts_ms, read.lsn, read.transaction,
-            read.sequence, snapshot=Snapshot.FIRST,
+            read.sequence, snapshot=SnapshotMark.FIRST,
         )  # fmt: skip
 
     @property
@@ -74,9 +74,9 @@ class TableReading:
         mirror = MirroredTable(table_id=self.target.id, key=self.table.shape.key)
         return standing.model_copy(update={"mirrors": {**standing.mirrors, self.table.name: mirror}})
 
-    def take(self, rows: pa.Table, last: Snapshot = Snapshot.MIDDLE) -> None:
+    def take(self, rows: pa.Table, last: SnapshotMark = SnapshotMark.MIDDLE) -> None:
         with self._guard:
-            first = Snapshot.FIRST if self.is_first and not self.rows else Snapshot.MIDDLE
+            first = SnapshotMark.FIRST if self.is_first and not self.rows else SnapshotMark.MIDDLE
             number = self.last_number + 1
             self.rows += rows.num_rows
             self.last_number += rows.num_rows
@@ -88,7 +88,7 @@ class TableReading:
 
     def finish(self, rest: pa.Table) -> None:
         if rest.num_rows:
-            self.take(rest, Snapshot.LAST if self.is_last else Snapshot.LAST_OF_TABLE)
+            self.take(rest, SnapshotMark.LAST if self.is_last else SnapshotMark.LAST_OF_TABLE)
 
     def discard(self) -> None:
         for part in self.parts:

@@ -12,7 +12,7 @@ from snowmelt.core.names import ObjectName
 from snowmelt.core.types import DataType, Kind
 from snowmelt.features.connectors.definitions import ConnectorDefinition, Deletes, MirroredTable
 from snowmelt.ingest.cdc.mirror_columns import CHANGED_AT, DELETED, POSITION
-from snowmelt.ingest.cdc.shapes import Shape, SourceColumn, folded
+from snowmelt.ingest.cdc.shapes import CapturedShape, SourceColumn, folded
 from snowmelt.runtime import dispatch, drifts
 from snowmelt.runtime.run import Run
 from snowmelt.sql.statements.alter_table import AddColumn, AlterTable, DropColumn, SetType
@@ -64,7 +64,7 @@ class TargetTables:
             )
         return found
 
-    def new_mirror(self, shape: Shape) -> CatalogObject:
+    def new_mirror(self, shape: CapturedShape) -> CatalogObject:
         """The mirror of a table that had none. One that is there already, from an earlier connector, is taken on."""
         name = self.mirror_name(shape.table)
         found = self._find(name)
@@ -77,7 +77,7 @@ class TargetTables:
         assert found is not None
         return found
 
-    def mirror_of(self, shape: Shape, known: MirroredTable | None) -> CatalogObject:
+    def mirror_of(self, shape: CapturedShape, known: MirroredTable | None) -> CatalogObject:
         """The table's mirror with the columns of this shape; made when there is none."""
         found = self.new_mirror(shape) if known is None else self.mirror(known.table_id)
         return self.follow(found, shape)[0]
@@ -93,7 +93,7 @@ class TargetTables:
         bare = folded(name) if often[name] <= 1 else f"{folded(schema)}_{folded(name)}"
         return ObjectName(self._definition.mirror_schema.database, self._definition.mirror_schema.name, bare)
 
-    def follow(self, mirror: CatalogObject, shape: Shape) -> tuple[CatalogObject, bool]:
+    def follow(self, mirror: CatalogObject, shape: CapturedShape) -> tuple[CatalogObject, bool]:
         """The mirror with the source's columns, and whether its rows have to be read anew to fill them.
 
         New columns are added, gone ones dropped, wider types taken on. What can't be converted is dropped and added.

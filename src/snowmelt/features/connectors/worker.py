@@ -23,12 +23,12 @@ from snowmelt.features.connectors.landing import Landing
 from snowmelt.features.connectors.standings import ConnectorStandings
 from snowmelt.ingest.cdc.debezium import snapshot_order
 from snowmelt.ingest.cdc.feed import EngineFailedError, Feed, FeedBatch
-from snowmelt.ingest.cdc.findings import CONNECTION, LOG, SourceError, SourceFinding, Status
-from snowmelt.ingest.cdc.history import History, history_file
+from snowmelt.ingest.cdc.findings import CONNECTION, LOG, FindingStatus, SourceError, SourceFinding
+from snowmelt.ingest.cdc.history import SchemaHistory, history_file
 from snowmelt.ingest.cdc.kinds import kind_of
 from snowmelt.ingest.cdc.quick.snapshot import StoppedError
 from snowmelt.ingest.cdc.quick.tables import NotQuickError
-from snowmelt.ingest.cdc.sources import Source
+from snowmelt.ingest.cdc.sources import CapturedSource
 from snowmelt.state.model import CatalogObject
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ class Worker:
                 self._feed = None
             feed.close()
 
-    def _first_snapshot(self, connector: CatalogObject, source: Source) -> dict[str, Any] | None:
+    def _first_snapshot(self, connector: CatalogObject, source: CapturedSource) -> dict[str, Any] | None:
         """Debezium's offset behind a first snapshot that is read here; None where Debezium has to read it.
 
         Raises `StoppedError` when it is not to go on.
@@ -246,10 +246,10 @@ class Worker:
 
     # -- before it starts -----------------------------------------------------------------------------------------
 
-    def _starting_point(self, source: Source, standing: ConnectorState) -> dict[str, Any] | None:
+    def _starting_point(self, source: CapturedSource, standing: ConnectorState) -> dict[str, Any] | None:
         """Debezium's offset, or None to begin anew. Raises when the source is not as it must be."""
         kind = kind_of(source)
-        missing = [finding for finding in kind.check(source) if finding.status is Status.MISSING]
+        missing = [finding for finding in kind.check(source) if finding.status is FindingStatus.MISSING]
         if [finding.check for finding in missing] == [CONNECTION]:
             raise EngineFailedError(missing[0].detail)
         lost = [finding for finding in missing if finding.check == LOG]
@@ -264,7 +264,7 @@ class Worker:
             if lost:
                 raise errors.connector_stopped(lost[0].detail, hint=_remedies(lost))
             return None
-        history_gone = kind.KEEPS_HISTORY and not History(history_file(self._folder())).exists
+        history_gone = kind.KEEPS_HISTORY and not SchemaHistory(history_file(self._folder())).exists
         if log.usable and not history_gone:
             return dict(standing.offset)
         gone = "history of the tables' columns" if log.usable else log.name
@@ -281,7 +281,7 @@ class Worker:
 
     # -- while it runs --------------------------------------------------------------------------------------------
 
-    def _watch(self, source: Source, definition: ConnectorDefinition, otherwise: str | None) -> None:
+    def _watch(self, source: CapturedSource, definition: ConnectorDefinition, otherwise: str | None) -> None:
         """What the source keeps of its log for the connector, before its disk is full or it throws it away.
 
         `otherwise` is what to warn of when that is not too much.

@@ -9,7 +9,7 @@ from datetime import date
 from snowmelt.core.names import ObjectName
 from snowmelt.features.contracts.definitions import Consumer, ContractDefinition, ContractVersion
 from snowmelt.govern.contracts.conformance import Breach, breaches
-from snowmelt.govern.contracts.model import Contract, Described, TableColumn
+from snowmelt.govern.contracts.model import Contract, DescribedTable, TableColumn
 from snowmelt.govern.contracts.reading import read
 from snowmelt.govern.contracts.versions import Version, parse_version
 from snowmelt.state.contract_model import ContractLink
@@ -30,9 +30,9 @@ class Promise:
     def breaches(self, version: Contract, columns: Sequence[TableColumn]) -> tuple[Breach, ...]:
         return breaches(version, self.table(version), columns, nullability=self.nullability)
 
-    def table(self, version: Contract) -> Described:
+    def table(self, version: Contract) -> DescribedTable:
         found = version.table(self.described)
-        return found if found is not None else Described(self.described, ())
+        return found if found is not None else DescribedTable(self.described, ())
 
     def satisfied(self, columns: Sequence[TableColumn]) -> Contract | None:
         """The newest version that such a table satisfies."""

@@ -14,7 +14,7 @@ from snowmelt.features.contracts.statements import ContractSource
 from snowmelt.features.loading import stage_folders
 from snowmelt.features.loading.stage_statements import Location
 from snowmelt.govern.contracts import making
-from snowmelt.govern.contracts.changes import Change
+from snowmelt.govern.contracts.changes import ContractChange
 from snowmelt.govern.contracts.compatibility import compare
 from snowmelt.govern.contracts.model import Compatibility, Contract
 from snowmelt.govern.contracts.reading import read
@@ -90,7 +90,7 @@ def check_follows(name: ObjectName, definition: ContractDefinition, new: Contrac
     mode = Compatibility(definition.compatibility)
     verdict = compare(old, new, mode)
     if not verdict.allowed:
-        shown: tuple[Change, ...] = verdict.breaking or verdict.changes
+        shown: tuple[ContractChange, ...] = verdict.breaking or verdict.changes
         touched = {change.column.split(".")[0] for change in shown if change.column is not None}
         hit = affected(definition.consumers, major, touched or None) if verdict.breaking else []
         raise contract_errors.contract_incompatible(

@@ -17,13 +17,13 @@ from snowmelt.features.data_products.describing import CheckOutcome, all_consume
 from snowmelt.govern.contracts.model import Property
 from snowmelt.govern.contracts.reading import read
 from snowmelt.govern.data_catalog.model import (
+    CatalogSnapshot,
     CheckEntry,
     ColumnEntry,
     ConsumerEntry,
     ContractEntry,
     ProductEntry,
     RelationEntry,
-    Snapshot,
 )
 from snowmelt.govern.data_catalog.searching import search
 from snowmelt.govern.quality.ddl import definition_of
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 SEARCHED: Columns = columns("OBJECT_TYPE, DATABASE_NAME, SCHEMA_NAME, OBJECT_NAME, COLUMN_NAME, FOUND_IN, SCORE:n")
 
 
-def snapshot(run: Run, state: StateReader) -> Snapshot:
+def snapshot(run: Run, state: StateReader) -> CatalogSnapshot:
     stored = state.catalog.objects({*RELATIONS, CONTRACT, DATA_PRODUCT})
     found = [as_shown(run, item) for item in stored]
     today = run.now.date()
@@ -47,7 +47,7 @@ def snapshot(run: Run, state: StateReader) -> Snapshot:
     # What a query reads is told only to those who may know of it.
     known = {item.full_name for item in relations}
     relations = [item.model_copy(update={"reads": tuple(n for n in item.reads if n in known)}) for item in relations]
-    return Snapshot(
+    return CatalogSnapshot(
         taken_at=run.now,
         products=tuple(_product(state, item) for item in found if item.kind is DATA_PRODUCT),
         contracts=tuple(_contract(state, item) for item in found if item.kind is CONTRACT),

@@ -9,7 +9,7 @@ from snowmelt.core import errors
 from snowmelt.core.lag import show_lag
 from snowmelt.core.names import ObjectName, quote
 from snowmelt.core.types import DataType, Kind
-from snowmelt.features.dynamic_tables.graph import Graph
+from snowmelt.features.dynamic_tables.graph import RefreshGraph
 from snowmelt.runtime import declaring, retention
 from snowmelt.runtime.incremental.definitions import BoundDefinition
 from snowmelt.sql.bound import BoundQuery
@@ -182,7 +182,7 @@ def dynamic_sources(bound: BoundDefinition) -> list[CatalogObject]:
     ]
 
 
-def check_acyclic(graph: Graph, name: ObjectName, bound: BoundDefinition) -> None:
+def check_acyclic(graph: RefreshGraph, name: ObjectName, bound: BoundDefinition) -> None:
     """A table that replaces another one of its name must not read what reads that one."""
     for node in graph.with_upstream([table.id for table in dynamic_sources(bound)]):
         if node.table.name == name:

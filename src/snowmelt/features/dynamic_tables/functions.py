@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, split_name
 from snowmelt.features.dynamic_tables import graph
-from snowmelt.features.dynamic_tables.graph import Node
+from snowmelt.features.dynamic_tables.graph import RefreshNode
 from snowmelt.features.dynamic_tables.lags import measure
 from snowmelt.features.dynamic_tables.listing import lag_text
 from snowmelt.runtime.metadata.columns import Row, columns
@@ -71,7 +71,7 @@ def dynamic_tables(run: Run, state: StateReader, arguments: Arguments) -> list[R
     return [row for _, row in rows][: None if connected else arguments.limit(100)]
 
 
-def _connected(nodes: dict[str, Node], chosen: set[str]) -> set[str]:
+def _connected(nodes: dict[str, RefreshNode], chosen: set[str]) -> set[str]:
     """With everything that is above or below, directly or not."""
     grown = set(chosen)
     while True:
@@ -82,7 +82,7 @@ def _connected(nodes: dict[str, Node], chosen: set[str]) -> set[str]:
         grown |= more
 
 
-def _table(run: Run, state: StateReader, node: Node, start: datetime) -> tuple[int, Row]:
+def _table(run: Run, state: StateReader, node: RefreshNode, start: datetime) -> tuple[int, Row]:
     recent = list(reversed(state.dynamic.refreshes(start, run.now + timedelta(days=1), [node.table.id])))
     executing = [item for item in recent if item.state is RefreshState.EXECUTING]
     done = [item for item in recent if item.state is RefreshState.SUCCEEDED]

@@ -12,7 +12,7 @@ from snowmelt.state.store import StateReader
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class RefreshNode:
     table: CatalogObject
     state: DynamicState
     upstream: frozenset[str]
@@ -25,15 +25,15 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Graph:
-    nodes: dict[str, Node]
+class RefreshGraph:
+    nodes: dict[str, RefreshNode]
 
-    def with_upstream(self, ids: Collection[str]) -> list[Node]:
+    def with_upstream(self, ids: Collection[str]) -> list[RefreshNode]:
         """These tables and all that they read, each behind what it reads.
 
         What has its scheduler disabled is no part of the graph: it is read as it is, unless it is asked for.
         """
-        ordered: dict[str, Node] = {}
+        ordered: dict[str, RefreshNode] = {}
         visiting: set[str] = set()
 
         def visit(id: str) -> None:
@@ -50,7 +50,7 @@ class Graph:
             visit(id)
         return list(ordered.values())
 
-    def downstream_of(self, id: str) -> Iterator[Node]:
+    def downstream_of(self, id: str) -> Iterator[RefreshNode]:
         """All that read the table, directly or through others; each behind what it reads."""
         reached = {id}
         for node in self.with_upstream(list(self.nodes)):
@@ -59,7 +59,7 @@ class Graph:
                 yield node
 
 
-def load(state: StateReader) -> Graph:
+def load(state: StateReader) -> RefreshGraph:
     """The live dynamic tables."""
     found: dict[str, tuple[CatalogObject, DynamicState]] = {}
     states = state.dynamic.all()
@@ -69,7 +69,9 @@ def load(state: StateReader) -> Graph:
         if table is not None and table.dropped_on is None:
             found[id] = (table, dynamic)
     by_name = {table.name: id for id, (table, _) in found.items()}
-    return Graph({id: Node(table, dynamic, upstream_of(dynamic, by_name)) for id, (table, dynamic) in found.items()})
+    return RefreshGraph(
+        {id: RefreshNode(table, dynamic, upstream_of(dynamic, by_name)) for id, (table, dynamic) in found.items()}
+    )
 
 
 def upstream_of(dynamic: DynamicState, by_name: dict[ObjectName, str]) -> frozenset[str]:

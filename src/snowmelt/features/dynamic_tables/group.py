@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from snowmelt.features.dynamic_tables import errors as refresh_errors
 from snowmelt.features.dynamic_tables import graph, pins
-from snowmelt.features.dynamic_tables.graph import Node
+from snowmelt.features.dynamic_tables.graph import RefreshNode
 from snowmelt.features.dynamic_tables.recording import RefreshOutcome
 from snowmelt.features.dynamic_tables.refresh import refresh_table
 from snowmelt.runtime.run import Run
@@ -71,7 +71,7 @@ def _stands_at(account: Account, table_id: str) -> datetime | None:
         return state.dynamic.require(table_id).data_timestamp
 
 
-def adopt_sources(account: Account, nodes: Collection[Node]) -> bool:
+def adopt_sources(account: Account, nodes: Collection[RefreshNode]) -> bool:
     """Makes visible what other tools wrote to the tables that these dynamic tables read; whether they did."""
     ids = {item.object_id for node in nodes for item in node.state.dependencies if item.kind == "TABLE"}
     with account.state.read() as state:

@@ -13,15 +13,15 @@ from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import ObjectName
 from snowmelt.features.dynamic_tables import graph, scheduling
-from snowmelt.features.dynamic_tables.graph import Node
+from snowmelt.features.dynamic_tables.graph import RefreshNode
 from snowmelt.features.dynamic_tables.group import adopt_sources, stood_at
 from snowmelt.features.dynamic_tables.recording import Again, RefreshOutcome
 from snowmelt.features.dynamic_tables.refresh import refresh_table
 from snowmelt.runtime.run import Run
 from snowmelt.scheduler import graph as scheduler
 from snowmelt.scheduler.ports import FailedRefresh, RefreshRequest
-from snowmelt.scheduler.ports import RefreshState as Ended
-from snowmelt.scheduler.runner import Runner
+from snowmelt.scheduler.ports import RefreshEnd as Ended
+from snowmelt.scheduler.runner import RefreshRunner
 from snowmelt.sql.tokens import SqlText
 from snowmelt.state.dynamic_model import DynamicRefresh, DynamicState, RefreshAction, RefreshState, RefreshTrigger
 from snowmelt.state.model import CatalogObject, TableDefinition
@@ -39,10 +39,10 @@ _MESSAGES = {
 }
 
 
-def runner(account: Account, max_parallel: int) -> Runner:
+def runner(account: Account, max_parallel: int) -> RefreshRunner:
     """The runner of an account's dynamic tables, not started yet."""
     tables = ScheduledTables(account)
-    return Runner(tables, tables, account.clock, max_parallel)
+    return RefreshRunner(tables, tables, account.clock, max_parallel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class ScheduledTables:
 
     # -- the catalog ----------------------------------------------------------------------------------------------
 
-    def load(self) -> scheduler.Graph:
+    def load(self) -> scheduler.LagGraph:
         with self._account.state.read() as state, self._lock:
             self._read_states(state)
             self._read_tables(state)
@@ -96,7 +96,7 @@ class ScheduledTables:
             if self._past is None:
                 self._past = _pasts(state, self._account.clock.now())
             past = self._past
-            return scheduler.Graph(
+            return scheduler.LagGraph(
                 tuple(self._as_scheduled(id, executing.get(id), past.get(id, _NO_PAST)) for id in self._tables)
             )
 
@@ -132,7 +132,7 @@ class ScheduledTables:
         """What other tools wrote becomes visible now, later than planned: then the round is as of now, too."""
         with self._lock:
             known = [id for id in round_.tables if id in self._tables]
-            nodes = [Node(self._tables[id], self._states[id][1], frozenset()) for id in known]
+            nodes = [RefreshNode(self._tables[id], self._states[id][1], frozenset()) for id in known]
         adopted = adopt_sources(self._account, nodes)
         return self._account.state.settle(None if adopted else round_.data_timestamp)
 

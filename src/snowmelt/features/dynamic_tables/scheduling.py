@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from snowmelt.features.dynamic_tables.graph import Graph, load
+from snowmelt.features.dynamic_tables.graph import RefreshGraph, load
 from snowmelt.scheduler.topology import FAILURES_TO_SUSPEND
 from snowmelt.state.dynamic_model import Dependency, DynamicGraphEntry, DynamicState
 from snowmelt.state.model import CatalogObject, TableDefinition
@@ -52,7 +52,7 @@ def resume(state: StateTransaction, table: CatalogObject) -> None:
             resumed.add(node.table.id)
 
 
-def _held(graph: Graph, upstream: Iterable[str], resumed: set[str]) -> bool:
+def _held(graph: RefreshGraph, upstream: Iterable[str], resumed: set[str]) -> bool:
     """Whether another input is suspended still."""
     return any(graph.nodes[id].state.suspended and id not in resumed for id in upstream)
 

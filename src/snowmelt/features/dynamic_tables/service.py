@@ -7,10 +7,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from snowmelt.features.dynamic_tables import checking, graph, group, inspecting, refresh, scheduled, soundness
-from snowmelt.features.dynamic_tables.graph import Graph
+from snowmelt.features.dynamic_tables.graph import RefreshGraph
 from snowmelt.features.dynamic_tables.recording import RefreshOutcome
 from snowmelt.runtime.run import Run
-from snowmelt.scheduler.runner import Runner
+from snowmelt.scheduler.runner import RefreshRunner
 from snowmelt.state.dynamic_model import RefreshTrigger
 from snowmelt.state.model import CatalogObject
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class DynamicTables:
     def __init__(self, account: Account) -> None:
         self._account = account
-        self._runner: Runner | None = None
+        self._runner: RefreshRunner | None = None
 
     def start(self) -> None:
         """From now on, until the account is closed, they are refreshed as their lags need it."""
@@ -49,7 +49,7 @@ class DynamicTables:
             self._runner.stop(timeout, cancel_timeout=cancelling)
             self._runner = None
 
-    def graph(self) -> Graph:
+    def graph(self) -> RefreshGraph:
         """The live dynamic tables, where each stands and what it reads."""
         with self._account.state.read() as state:
             return graph.load(state)

@@ -24,7 +24,7 @@ from snowmelt.features.lineage.service import Lineage
 from snowmelt.features.lineage.writes import write_of
 from snowmelt.features.tasks.definitions import TaskDefinition
 from snowmelt.govern.erasure.model import ErasureRequest
-from snowmelt.govern.erasure.origins import ColumnsOf, Origin, Origins, origins_of, output_names
+from snowmelt.govern.erasure.origins import ColumnsOf, Origins, ValueOrigin, origins_of, output_names
 from snowmelt.govern.lineage.flows import Influence
 from snowmelt.govern.lineage.graph import LineageGraph
 from snowmelt.sql.bound import fold_identifier
@@ -300,7 +300,7 @@ def equality(column: str, type_: DataType, values: Iterable[str]) -> tuple[str, 
     return " OR ".join(parts) or "FALSE", tuple(given)
 
 
-def _made_of(origin: Origin, item: CatalogObject, values: tuple[str, ...]) -> Condition:
+def _made_of(origin: ValueOrigin, item: CatalogObject, values: tuple[str, ...]) -> Condition:
     text = origin.value.sql(dialect="snowflake")
     parts, given = [], []
     for value in values:

@@ -17,7 +17,7 @@ from snowmelt.features.lineage.tracing import edges_of_object
 from snowmelt.features.loading.definitions import STAGE
 from snowmelt.features.streams.definitions import STREAM
 from snowmelt.features.tasks.definitions import TASK
-from snowmelt.govern.lineage.graph import Dataset, Domain, Edge, LineageGraph
+from snowmelt.govern.lineage.graph import Dataset, Edge, LineageDomain, LineageGraph
 from snowmelt.state.model import CatalogObject, ObjectKind, TableDefinition, ViewDefinition
 from snowmelt.state.store import StateReader
 
@@ -89,7 +89,9 @@ class _Live:
             for item in relations
             if isinstance(item.definition, TableDefinition | ViewDefinition)
         }
-        self.by_name = {(dataset.domain is Domain.STAGE, dataset.name): dataset for dataset in self.by_id.values()}
+        self.by_name = {
+            (dataset.domain is LineageDomain.STAGE, dataset.name): dataset for dataset in self.by_id.values()
+        }
 
     def follow(self, edge: Edge) -> Edge | None:
         source, target = self.dataset(edge.source), self.dataset(edge.target)
@@ -112,7 +114,7 @@ class _Live:
             return known if known.belongs_to in self.by_id else None
         if len(known.name) == 1:
             return known
-        return self.by_id.get(known.id) or self.by_name.get((known.domain is Domain.STAGE, known.name))
+        return self.by_id.get(known.id) or self.by_name.get((known.domain is LineageDomain.STAGE, known.name))
 
 
 def _merged(edges: list[Edge]) -> Iterator[Edge]:

@@ -16,7 +16,7 @@ from snowmelt.features.loading.transformation import METADATA
 from snowmelt.features.streams.changes import METADATA_COLUMNS
 from snowmelt.features.streams.definitions import STREAM, StreamDefinition
 from snowmelt.govern.lineage.flows import QueryFlow
-from snowmelt.govern.lineage.graph import Dataset, Domain
+from snowmelt.govern.lineage.graph import Dataset, LineageDomain
 from snowmelt.govern.lineage.tracing import trace
 from snowmelt.runtime.resolver import StatementCatalog
 from snowmelt.sql.binders import Environment
@@ -29,13 +29,13 @@ from snowmelt.state.store import StateReader
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
 
-_DOMAINS = {ObjectKind.VIEW: Domain.VIEW, STREAM: Domain.STREAM, STAGE: Domain.STAGE}
+_DOMAINS = {ObjectKind.VIEW: LineageDomain.VIEW, STREAM: LineageDomain.STREAM, STAGE: LineageDomain.STAGE}
 
 
 def dataset_of(item: CatalogObject) -> Dataset:
-    domain = _DOMAINS.get(item.kind, Domain.TABLE)
+    domain = _DOMAINS.get(item.kind, LineageDomain.TABLE)
     if isinstance(item.definition, TableDefinition) and item.definition.dynamic is not None:
-        domain = Domain.DYNAMIC_TABLE
+        domain = LineageDomain.DYNAMIC_TABLE
     # What replaces a temporary object under its name later is something else.
     belongs_to = item.id if item.session_id is not None else ""
     return Dataset(item.id, domain, (item.name.database, item.name.schema, item.name.name), belongs_to)
@@ -66,7 +66,9 @@ class LineageCatalog(StatementCatalog):
         try:
             return self._traced(plain)
         except errors.SnowmeltError:
-            if not any(dataset.domain in (Domain.STAGE, Domain.EXTERNAL) for dataset in self.datasets.values()):
+            if not any(
+                dataset.domain in (LineageDomain.STAGE, LineageDomain.EXTERNAL) for dataset in self.datasets.values()
+            ):
                 raise
             # Whether the fields of files are VARIANT or text depends on their format.
             self.staged_type = types.VARCHAR
@@ -105,11 +107,11 @@ class LineageCatalog(StatementCatalog):
     def file_dataset(self, location: Location) -> Dataset:
         """The files that a statement names."""
         if isinstance(location, UrlLocation):
-            return Dataset(location.url, Domain.EXTERNAL, (location.url,))
+            return Dataset(location.url, LineageDomain.EXTERNAL, (location.url,))
         assert isinstance(location, StageLocation)
         if location.name is None:
             name = f"@~{self.run.session.user}"
-            return Dataset(name, Domain.STAGE, (name,))
+            return Dataset(name, LineageDomain.STAGE, (name,))
         full = self.full_name(self.run.parts(location.name))
         kind = STAGE if location.kind == "NAMED" else ObjectKind.TABLE
         found = self.state.catalog.find(full, [kind], self.run.session.id)
@@ -117,7 +119,7 @@ class LineageCatalog(StatementCatalog):
             raise errors.not_found(kind.value.title(), str(full))
         if kind is STAGE:
             return dataset_of(found)
-        return Dataset(f"@%{found.id}", Domain.STAGE, (full.database, full.schema, f"%{full.name}"), found.id)
+        return Dataset(f"@%{found.id}", LineageDomain.STAGE, (full.database, full.schema, f"%{full.name}"), found.id)
 
     def find(self, name: ObjectName) -> CatalogObject | None:
         return self.state.catalog.find(name, SELECTABLE, self.run.session.id)

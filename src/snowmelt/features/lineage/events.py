@@ -25,7 +25,7 @@ from snowmelt.features.lineage.catalog import dataset_of
 from snowmelt.features.lineage.outside import from_channel, from_connector
 from snowmelt.features.lineage.service import Lineage
 from snowmelt.features.lineage.written import WrittenTables
-from snowmelt.govern.lineage.emitting import Build, Emitter, FileSink, HttpSink, Pulse, Sink
+from snowmelt.govern.lineage.emitting import Build, Emitter, EventSink, FileSink, HttpSink, LineagePulse
 from snowmelt.govern.lineage.graph import Dataset, Edge
 from snowmelt.govern.lineage.openlineage import Assertion, EventType, JobRun, Known, RunFacts, WrittenDataset, event
 from snowmelt.runtime.results import Result
@@ -65,7 +65,7 @@ class RunEvents:
         self._namespace = settings.namespace if settings is not None else ""
         self.emitter: Emitter | None = None
         if settings is not None:
-            pulse = Pulse(settings.running_seconds, self._running)
+            pulse = LineagePulse(settings.running_seconds, self._running)
             self.emitter = Emitter(_sink(settings, account.data_dir), settings.queue, pulse)
         self._subscribe()
 
@@ -345,7 +345,7 @@ def _known(state: StateReader, datasets: Iterable[Dataset]) -> Iterable[tuple[st
         yield dataset.id, Known(columns, rows, size)
 
 
-def _sink(settings: OpenLineageSettings, data_dir: Path) -> Sink:
+def _sink(settings: OpenLineageSettings, data_dir: Path) -> EventSink:
     if settings.url is not None:
         token = os.environ.get(settings.token_env) if settings.token_env is not None else None
         return HttpSink(settings.url, settings.timeout_seconds, token)
@@ -355,7 +355,7 @@ def _sink(settings: OpenLineageSettings, data_dir: Path) -> Sink:
     return FileSink(data_dir / settings.file)
 
 
-def _kafka_sink(settings: OpenLineageSettings, servers: str) -> Sink:
+def _kafka_sink(settings: OpenLineageSettings, servers: str) -> EventSink:
     try:
         module = import_module("snowmelt.govern.lineage.kafka")
     except ModuleNotFoundError:
@@ -364,5 +364,5 @@ def _kafka_sink(settings: OpenLineageSettings, servers: str) -> Sink:
         ) from None
     file = settings.kafka_properties_file
     properties = read_properties(Path(file).expanduser()) if file is not None else {}
-    sink: Sink = module.KafkaSink(servers, settings.topic, settings.timeout_seconds, properties)
+    sink: EventSink = module.KafkaSink(servers, settings.topic, settings.timeout_seconds, properties)
     return sink

@@ -19,7 +19,7 @@ from snowmelt.features.lineage.records import RecordedDataset, RecordedSource, W
 from snowmelt.features.lineage.tracing import edges_of_write
 from snowmelt.features.lineage.writes import writes_rows
 from snowmelt.govern.lineage.flows import Influence
-from snowmelt.govern.lineage.graph import Dataset, Domain, Edge, Link, Process
+from snowmelt.govern.lineage.graph import Dataset, Edge, LineageDomain, LineageLink, Process
 from snowmelt.sql.statements.base import Statement
 from snowmelt.sql.statements.tables import CreateTable
 from snowmelt.state.model import CatalogObject
@@ -176,7 +176,7 @@ def recorded_edges(record: WriteRecord) -> list[Edge]:
         Edge(
             _known(source.dataset), _known(record.target), process,
             tuple(
-                Link(column, target, frozenset(map(Influence, influences)))
+                LineageLink(column, target, frozenset(map(Influence, influences)))
                 for column, target, influences in source.links
             ),
         )
@@ -185,4 +185,4 @@ def recorded_edges(record: WriteRecord) -> list[Edge]:
 
 
 def _known(dataset: RecordedDataset) -> Dataset:
-    return Dataset(dataset.id, Domain(dataset.domain), dataset.name, dataset.belongs_to)
+    return Dataset(dataset.id, LineageDomain(dataset.domain), dataset.name, dataset.belongs_to)

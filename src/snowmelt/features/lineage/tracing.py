@@ -15,9 +15,9 @@ from snowmelt.features.streams.definitions import StreamDefinition
 from snowmelt.features.tasks.definitions import TaskDefinition
 from snowmelt.govern.lineage.edges import Filled, Links, links_of, same_columns
 from snowmelt.govern.lineage.flows import Influence
-from snowmelt.govern.lineage.graph import Dataset, Edge, Link, Process
+from snowmelt.govern.lineage.graph import Dataset, Edge, LineageLink, Process
 from snowmelt.sql.dialect import parse_snowflake
-from snowmelt.sql.scripting.nodes import Sql
+from snowmelt.sql.scripting.nodes import SqlNode
 from snowmelt.sql.scripting.parser import parse_block
 from snowmelt.sql.statements.base import AnonymousBlock, NameRef, Statement
 from snowmelt.sql.statements.parse import parse_statement
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
 
 _log = structlog.get_logger(__name__)
-_UNKNOWN = (Link(None, None),)
+_UNKNOWN = (LineageLink(None, None),)
 
 
 def edges_of_object(run: Run, state: StateReader, item: CatalogObject) -> list[Edge]:
@@ -108,7 +108,7 @@ def _statements(body: SqlText) -> Iterator[Statement]:
 
 def _texts(node: object) -> Iterator[SqlText]:
     """The statements of SQL anywhere in a script."""
-    if isinstance(node, Sql):
+    if isinstance(node, SqlNode):
         yield node.text
     elif isinstance(node, tuple):
         for item in node:
@@ -136,10 +136,10 @@ def edges_of_write(catalog: LineageCatalog, statement: Statement, process: Proce
     return _edges(by_source, target, process)
 
 
-def _by_position(columns: Sequence[str]) -> tuple[Link, ...]:
+def _by_position(columns: Sequence[str]) -> tuple[LineageLink, ...]:
     """Fields of files, as a query over them calls them, into columns one after the other."""
     same = frozenset({Influence.IDENTITY})
-    return tuple(Link(f"${number}", column, same) for number, column in enumerate(columns, 1))
+    return tuple(LineageLink(f"${number}", column, same) for number, column in enumerate(columns, 1))
 
 
 def _target(catalog: LineageCatalog, write: Write) -> tuple[Dataset | None, Sequence[str]]:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.types import DataType, Kind
-from snowmelt.features.loading.attempts import Attempt, TextRules, short_text, without
+from snowmelt.features.loading.attempts import CastAttempt, TextRules, short_text, without
 from snowmelt.features.loading.typed_casts import typed
 from snowmelt.features.loading.typed_records import documents_in, object_texts
 from snowmelt.state.model import Column
@@ -34,7 +34,7 @@ _FEW_BYTES = 1 << 20
 """So little JSON is encoded here: starting a job would take longer."""
 
 
-def attempt(values: Any, source: DataType, column: Column, rules: TextRules) -> Attempt | None:
+def attempt(values: Any, source: DataType, column: Column, rules: TextRules) -> CastAttempt | None:
     """The values as the column stores them; None when only Spark can convert them."""
     if column.type.is_semi_structured:
         as_json = source.kind is Kind.VARIANT or (source.kind is Kind.VARCHAR and rules.reads_json)
@@ -48,10 +48,10 @@ def attempt(values: Any, source: DataType, column: Column, rules: TextRules) -> 
     if column.nullable or tried.values.null_count == 0:
         return tried
     missing = pc.is_null(tried.values)
-    return Attempt(tried.values, missing)
+    return CastAttempt(tried.values, missing)
 
 
-def _text(values: Any, target: DataType, rules: TextRules) -> Attempt | None:
+def _text(values: Any, target: DataType, rules: TextRules) -> CastAttempt | None:
     match target.kind:
         case Kind.VARCHAR:
             return short_text(values, target, rules)
@@ -66,7 +66,7 @@ def _text(values: Any, target: DataType, rules: TextRules) -> Attempt | None:
         case Kind.TIMESTAMP_NTZ if rules.is_auto("TIMESTAMP") and (target.precision or 9) >= 6:
             return _timestamp(values, pa.timestamp("us"))
         case Kind.TIMESTAMP_LTZ if rules.is_auto("TIMESTAMP") and (target.precision or 9) >= 6 and _are_zoned(values):
-            return Attempt(pc.cast(values, pa.timestamp("us", "UTC")))
+            return CastAttempt(pc.cast(values, pa.timestamp("us", "UTC")))
         case Kind.TIMESTAMP_LTZ if rules.is_auto("TIMESTAMP") and rules.time_zone == "UTC":
             return _timestamp(values, pa.timestamp("us", "UTC")) if (target.precision or 9) >= 6 else None
         case Kind.TIME if rules.is_auto("TIME"):
@@ -81,12 +81,12 @@ def _doubtful(values: Any, pattern: str) -> Any:
     return None if pc.all(fits).as_py() is not False else pc.invert(fits)
 
 
-def _matching(values: Any, pattern: str, type_: pa.DataType) -> Attempt:
+def _matching(values: Any, pattern: str, type_: pa.DataType) -> CastAttempt:
     doubt = _doubtful(values, pattern)
-    return Attempt(pc.cast(without(values, doubt), type_), doubt)
+    return CastAttempt(pc.cast(without(values, doubt), type_), doubt)
 
 
-def _number(values: Any, target: DataType) -> Attempt | None:
+def _number(values: Any, target: DataType) -> CastAttempt | None:
     if target.int64:
         return _matching(values, _INTEGER, pa.int64())
     precision, scale = target.precision or 38, target.scale or 0
@@ -96,24 +96,24 @@ def _number(values: Any, target: DataType) -> Attempt | None:
     return _matching(values, f"^-?{whole}{fraction}$", pa.decimal128(precision, scale))
 
 
-def _boolean(values: Any) -> Attempt:
+def _boolean(values: Any) -> CastAttempt:
     lowered = pc.ascii_lower(values)
     is_true, is_false = (pc.is_in(lowered, value_set=words) for words in _BOOLEANS)
     missing = pc.is_null(values)
     known = pc.or_(pc.or_(is_true, is_false), missing)
     doubt = None if pc.all(known).as_py() is not False else pc.invert(known)
-    return Attempt(pc.if_else(pc.or_(is_true, is_false), is_true, pa.scalar(None, pa.bool_())), doubt)
+    return CastAttempt(pc.if_else(pc.or_(is_true, is_false), is_true, pa.scalar(None, pa.bool_())), doubt)
 
 
-def _date(values: Any) -> Attempt:
+def _date(values: Any) -> CastAttempt:
     return _calendar(values, f"^{_DATE}$", f"{_SAFE_DAY}$", pa.date32())
 
 
-def _timestamp(values: Any, type_: pa.DataType) -> Attempt:
+def _timestamp(values: Any, type_: pa.DataType) -> CastAttempt:
     rest = rf"[ T]{_CLOCK}(\.[0-9]{{1,6}})?$"
     safe = f"{_SAFE_DAY}{rest}"
     local = _calendar(values, f"^{_DATE}{rest}", safe, pa.timestamp("us"))
-    return local if type_.tz is None else Attempt(pc.assume_timezone(local.values, type_.tz), local.doubt)
+    return local if type_.tz is None else CastAttempt(pc.assume_timezone(local.values, type_.tz), local.doubt)
 
 
 def _are_zoned(values: Any) -> bool:
@@ -122,28 +122,28 @@ def _are_zoned(values: Any) -> bool:
     return pc.all(fits).as_py() is True
 
 
-def _calendar(values: Any, pattern: str, safe: str, type_: pa.DataType) -> Attempt:
+def _calendar(values: Any, pattern: str, safe: str, type_: pa.DataType) -> CastAttempt:
     """Dates that exist. Arrow refuses a whole column over one February 30: then days past 28 are in doubt."""
     doubt = _doubtful(values, pattern)
     fitting = without(values, doubt)
     try:
-        return Attempt(pc.cast(fitting, type_), doubt)
+        return CastAttempt(pc.cast(fitting, type_), doubt)
     except pa.ArrowInvalid:
         late = _doubtful(fitting, safe)
         doubt = late if doubt is None else (doubt if late is None else pc.or_(doubt, late))
-        return Attempt(pc.cast(without(fitting, late), type_), doubt)
+        return CastAttempt(pc.cast(without(fitting, late), type_), doubt)
 
 
 # -- documents ------------------------------------------------------------------------------------------------------
 
 
-def _documents(values: Any, target: DataType, rules: TextRules) -> Attempt | None:
+def _documents(values: Any, target: DataType, rules: TextRules) -> CastAttempt | None:
     """JSON text, which VARIANT fields travel as, or objects of Arrow."""
     if pa.types.is_struct(values.type):
         objects = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
         encoded = encode_objects(objects, is_json=documents_in(values.type)) if target.kind is not Kind.ARRAY else None
         if encoded is not None:
-            return Attempt(encoded)
+            return CastAttempt(encoded)
         values = object_texts(values)
     if not rules.encodes_documents and (len(values) > _FEW_DOCUMENTS or values.nbytes > _FEW_BYTES):
         return None
@@ -160,7 +160,7 @@ def _documents(values: Any, target: DataType, rules: TextRules) -> Attempt | Non
         contents.append(b"" if found is None else found[1])
     parts = [pa.array(metadata, pa.binary()), pa.array(contents, pa.binary())]
     encoded = pa.StructArray.from_arrays(parts, fields=list(VARIANT), mask=pa.array(missing, pa.bool_()))
-    return Attempt(encoded, pa.array(doubt) if any(doubt) else None)
+    return CastAttempt(encoded, pa.array(doubt) if any(doubt) else None)
 
 
 def _encoded(text: str, target: DataType) -> tuple[bytes, bytes] | None:

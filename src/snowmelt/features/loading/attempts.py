@@ -32,7 +32,7 @@ class TextRules:
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class CastAttempt:
     """A column in stored form, NULL in doubtful rows; `doubt` marks them, and is None when there are none."""
 
     values: Any
@@ -44,13 +44,13 @@ def without(values: Any, doubt: Any) -> Any:
     return values if doubt is None else pc.if_else(doubt, pa.scalar(None, values.type), values)
 
 
-def short_text(values: Any, target: DataType, rules: TextRules) -> Attempt:
+def short_text(values: Any, target: DataType, rules: TextRules) -> CastAttempt:
     length = target.length or types.MAX_VARCHAR
     if length >= types.MAX_VARCHAR:
-        return Attempt(values)
+        return CastAttempt(values)
     long = pc.fill_null(pc.greater(pc.utf8_length(values), length), False)
     if not pc.any(long).as_py():
-        return Attempt(values)
+        return CastAttempt(values)
     if rules.truncate:
-        return Attempt(pc.utf8_slice_codeunits(values, 0, length))
-    return Attempt(without(values, long), long)
+        return CastAttempt(pc.utf8_slice_codeunits(values, 0, length))
+    return CastAttempt(without(values, long), long)

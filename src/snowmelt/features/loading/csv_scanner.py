@@ -23,7 +23,7 @@ class IncompleteError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class RecordFault:
     """A record that breaks the rules of the format, found at `offset` in the bytes scanned."""
 
     code: str
@@ -48,7 +48,7 @@ class Scanned:
     starts: list[int] = field(default_factory=list)
     delimiters: list[int] = field(default_factory=list)
     """Where the delimiter behind each field but the last stands."""
-    fault: Fault | None = None
+    fault: RecordFault | None = None
 
 
 class Scanner:
@@ -91,7 +91,7 @@ class Scanner:
             if len(record.fields[-1]) > MAX_FIELD:
                 size = len(record.fields[-1])
                 message = f"Max LOB size ({MAX_FIELD}) exceeded, actual size of parsed column is {size}"
-                record.fault = record.fault or Fault("100082", message, record.starts[-1], len(record.starts) - 1)
+                record.fault = record.fault or RecordFault("100082", message, record.starts[-1], len(record.starts) - 1)
             if closed:
                 record.end = offset
                 return record
@@ -218,9 +218,9 @@ class Scanner:
         return f"matching enclosing character '{self._enclosure.decode()}' not found before end of file"
 
     def _broken(self, record: Scanned, code: str, offset: int, message: str) -> _BrokenError:
-        return _BrokenError(Fault(code, message, offset, len(record.starts) - 1))
+        return _BrokenError(RecordFault(code, message, offset, len(record.starts) - 1))
 
-    def _resumed(self, record: Scanned, data: bytes, fault: Fault, ended: bool) -> Scanned:
+    def _resumed(self, record: Scanned, data: bytes, fault: RecordFault, ended: bool) -> Scanned:
         """The faulty record up to the next record delimiter behind the fault: reading goes on there."""
         record.fault = fault
         found = self._break.search(data, fault.offset) if self._break and fault.code != "100063" else None
@@ -234,7 +234,7 @@ class Scanner:
 
 
 class _BrokenError(Exception):
-    def __init__(self, fault: Fault) -> None:
+    def __init__(self, fault: RecordFault) -> None:
         super().__init__(fault.message)
         self.fault = fault
 

@@ -17,7 +17,7 @@ from snowmelt.features.loading.records import SourceField, TargetNames, nth
 from snowmelt.features.loading.row_queries import ColumnMapping
 from snowmelt.features.loading.stage_folders import StageFolder
 from snowmelt.features.loading.stage_statements import StageLocation
-from snowmelt.features.loading.transformation import Transformation, understood
+from snowmelt.features.loading.transformation import CopyTransformation, understood
 from snowmelt.sql.dialect import string
 from snowmelt.state.model import CatalogObject, Column, TableDefinition
 
@@ -35,7 +35,7 @@ class CopyRequest:
     columns: tuple[Column, ...]
     """The table's columns, in the order of the files' fields."""
     names: TargetNames
-    transformation: Transformation | None
+    transformation: CopyTransformation | None
     match: str | None
     """CASE_SENSITIVE or CASE_INSENSITIVE: fields go to the columns of their name."""
     truncate: bool

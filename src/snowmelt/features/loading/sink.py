@@ -22,7 +22,7 @@ from snowmelt.runtime.pii_at_ingest import Protection
 from snowmelt.runtime.sequences import numbers
 from snowmelt.sql.dialect import identifier, to_spark_sql
 from snowmelt.state.model import CatalogObject, Column, TableDefinition
-from snowmelt.storage.append import Part
+from snowmelt.storage.append import AppendedPart
 from snowmelt.storage.commits import AppTransaction, CommitResult, CommitTag
 from snowmelt.storage.schema import arrow_schema
 
@@ -45,7 +45,7 @@ class _Spooled:
 class _Rows:
     tables: list[pa.Table] = field(default_factory=list)
     bytes: int = 0
-    parts: list[Part | _Spooled] = field(default_factory=list)
+    parts: list[AppendedPart | _Spooled] = field(default_factory=list)
 
     def add(self, rows: pa.Table) -> None:
         self.tables.append(rows)
@@ -155,8 +155,8 @@ class Sink:
     def _tag(self) -> CommitTag:
         return replace(self._run.transaction.tag(self._run.query_id), offsets=self._offsets)
 
-    def _separated(self) -> tuple[list[Part], list[_Spooled]]:
-        parts = [part for part in self._kept.parts if isinstance(part, Part)]
+    def _separated(self) -> tuple[list[AppendedPart], list[_Spooled]]:
+        parts = [part for part in self._kept.parts if isinstance(part, AppendedPart)]
         return parts, [part for part in self._kept.parts if isinstance(part, _Spooled)]
 
     def _appended(self, rows: pa.Table) -> CommitResult:
@@ -179,7 +179,7 @@ class Sink:
 
     # -- writing --------------------------------------------------------------------------------------------------
 
-    def _write(self, tables: list[pa.Table]) -> Part | _Spooled:
+    def _write(self, tables: list[pa.Table]) -> AppendedPart | _Spooled:
         rows = self._complete(tables)
         if not self._definition.spark_only:
             part = self._run.account.store.write_part(self._definition.location, rows)
@@ -194,9 +194,9 @@ class Sink:
     def _read(self, part: _Spooled) -> pa.Table:
         return pq.read_table(part.path, schema=self._schema)
 
-    def _drop(self, parts: Sequence[Part | _Spooled]) -> None:
+    def _drop(self, parts: Sequence[AppendedPart | _Spooled]) -> None:
         for part in parts:
-            if isinstance(part, Part):
+            if isinstance(part, AppendedPart):
                 self._run.account.store.drop_part(self._definition.location, part)
             else:
                 part.path.unlink(missing_ok=True)

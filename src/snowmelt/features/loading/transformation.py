@@ -40,7 +40,7 @@ _REFUSED = {
 
 
 @dataclass(frozen=True, slots=True)
-class Transformation:
+class CopyTransformation:
     """The statement's query, understood."""
 
     text: str
@@ -51,7 +51,7 @@ class Transformation:
     """The highest `$n` it mentions."""
 
 
-def understood(text: SqlText) -> Transformation:
+def understood(text: SqlText) -> CopyTransformation:
     """What the query selects from. Raises for what Snowflake does not let a COPY do either."""
     tree = parse_snowflake(text.text, line=text.line, column=text.column)
     if not isinstance(tree, exp.Select):
@@ -71,7 +71,7 @@ def understood(text: SqlText) -> Transformation:
         raise errors.unsupported("COPY INTO … FROM a query that does not select from a stage")
     numbers = [int(item.name) for item in tree.find_all(exp.Parameter) if item.name.isdigit()]
     pattern = table.args.get("pattern")
-    return Transformation(
+    return CopyTransformation(
         text.text,
         location,
         given.sql() if isinstance(given, exp.Table) else (given.name if given is not None else None),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from snowmelt.core import errors, types
 from snowmelt.core.names import split_name
 from snowmelt.features.dynamic_tables import graph
-from snowmelt.features.dynamic_tables.graph import Node
+from snowmelt.features.dynamic_tables.graph import RefreshNode
 from snowmelt.observe.costs import TableCost
 from snowmelt.runtime.metadata.columns import Row, columns
 from snowmelt.runtime.results import ResultColumn
@@ -186,7 +186,7 @@ def _tables(
 
 
 def _table(
-    state: StateReader, node: Node, spent: Sequence[QueryRecord], history: Sequence[DynamicRefresh], days: float,
+    state: StateReader, node: RefreshNode, spent: Sequence[QueryRecord], history: Sequence[DynamicRefresh], days: float,
     readers: int,
 ) -> TableCost:  # fmt: skip
     definition = node.table.definition

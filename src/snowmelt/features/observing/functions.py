@@ -9,7 +9,7 @@ from snowmelt.core.names import ObjectName
 from snowmelt.features.observing.recording import availability as measured
 from snowmelt.features.observing.service import Observing
 from snowmelt.observe.availability import allowed, month_of
-from snowmelt.observe.freshness import Watched
+from snowmelt.observe.freshness import WatchedKind
 from snowmelt.runtime.metadata.columns import Row, columns
 from snowmelt.state.store import StateReader
 
@@ -78,7 +78,7 @@ def availability(run: Run, state: StateReader, arguments: Arguments) -> list[Row
     start, end = month_of(at)
     rows: list[Row] = []
     for last, found in measured(state, at, run.now).values():
-        if last.kind == Watched.DATA_PRODUCT.value and found.ratio is not None:
+        if last.kind == WatchedKind.DATA_PRODUCT.value and found.ratio is not None:
             rows.append(
                 {
                     **_names(last.name),

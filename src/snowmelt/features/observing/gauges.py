@@ -19,8 +19,8 @@ from snowmelt.features.tasks.definitions import TaskStanding
 from snowmelt.features.tasks.graph import task_kinds
 from snowmelt.features.tasks.records import TaskRecords
 from snowmelt.observe import metrics
-from snowmelt.observe.freshness import Freshness, Status, Watched
-from snowmelt.observe.levels import Pool
+from snowmelt.observe.freshness import Freshness, FreshnessStatus, WatchedKind
+from snowmelt.observe.levels import PoolLevel
 from snowmelt.observe.metrics import Sample
 from snowmelt.state.channel_model import ChannelMinute
 from snowmelt.state.model import CatalogObject, ObjectKind
@@ -29,7 +29,12 @@ from snowmelt.state.store import StateReader
 if TYPE_CHECKING:
     from snowmelt.runtime.account import Account
 
-_STATUS = {Status.FRESH: 0, Status.WARNING: 1, Status.BREACHED: 2, Status.UNKNOWN: -1}
+_STATUS = {
+    FreshnessStatus.FRESH: 0,
+    FreshnessStatus.WARNING: 1,
+    FreshnessStatus.BREACHED: 2,
+    FreshnessStatus.UNKNOWN: -1,
+}
 _BAD_PHASES = frozenset({ConnectorPhase.RETRYING, ConnectorPhase.FAILED})
 _LATENCY_SPAN = timedelta(minutes=5)
 
@@ -50,13 +55,13 @@ def samples(account: Account, state: StateReader, standing: Iterable[Freshness])
 
 def availability(state: StateReader, now: datetime) -> Iterator[Sample]:
     for last, found in measured(state, now, now).values():
-        if last.kind == Watched.DATA_PRODUCT.value and found.ratio is not None:
+        if last.kind == WatchedKind.DATA_PRODUCT.value and found.ratio is not None:
             yield Sample(metrics.AVAILABILITY, name_labels(last.name), found.ratio)
             if found.target is not None:
                 yield Sample(metrics.AVAILABILITY_TARGET, name_labels(last.name), found.target)
 
 
-def pools(found: Iterable[Pool]) -> Iterator[Sample]:
+def pools(found: Iterable[PoolLevel]) -> Iterator[Sample]:
     for pool in found:
         yield Sample(metrics.POOL_USED, (pool.name,), pool.used)
         yield Sample(metrics.POOL_SIZE, (pool.name,), pool.size)

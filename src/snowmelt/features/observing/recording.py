@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
 from snowmelt.observe.availability import Availability, Span, measure, month_of
-from snowmelt.observe.freshness import Freshness, Status
+from snowmelt.observe.freshness import Freshness, FreshnessStatus
 from snowmelt.state.observing_model import FreshnessSpan
 from snowmelt.state.store import StateReader, StateStore
 
@@ -63,7 +63,7 @@ def _changes(before: FreshnessSpan | None, item: Freshness) -> Iterator[Freshnes
 def _since(item: Freshness) -> datetime:
     """When the status began: a breach at its exact instant, even if nobody was there to see it."""
     if (
-        item.status is Status.BREACHED
+        item.status is FreshnessStatus.BREACHED
         and not item.missing
         and item.data_timestamp is not None
         and item.limit is not None
@@ -86,8 +86,8 @@ def availability(state: StateReader, at: datetime, now: datetime) -> dict[str, t
 
 def _known(spans: Iterable[FreshnessSpan]) -> Iterator[FreshnessSpan]:
     """Before there was any data nothing was promised."""
-    return (span for span in spans if span.status != Status.UNKNOWN)
+    return (span for span in spans if span.status != FreshnessStatus.UNKNOWN)
 
 
 def _span(span: FreshnessSpan) -> Span:
-    return Span(span.since, span.until, span.status != Status.BREACHED)
+    return Span(span.since, span.until, span.status != FreshnessStatus.BREACHED)

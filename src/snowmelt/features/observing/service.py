@@ -12,12 +12,12 @@ from snowmelt.features.notifications.rules import AlertRules
 from snowmelt.features.observing import gauges
 from snowmelt.features.observing.monitor import Monitor
 from snowmelt.features.observing.recording import FreshnessLog
-from snowmelt.features.observing.watching import Watch
+from snowmelt.features.observing.watching import FreshnessWatch
 from snowmelt.features.tasks.service import Tasks
 from snowmelt.features.upkeep.service import Upkeep
 from snowmelt.observe.alerting import Series
 from snowmelt.observe.freshness import Freshness
-from snowmelt.observe.levels import Pool
+from snowmelt.observe.levels import PoolLevel
 from snowmelt.observe.meters import Meters
 from snowmelt.observe.metrics import Sample
 from snowmelt.scheduler.upkeep import kind
@@ -26,7 +26,7 @@ from snowmelt.state.model import QueryRecord
 from snowmelt.state.store import StateReader
 
 if TYPE_CHECKING:
-    from snowmelt.features.upkeep.service import Done
+    from snowmelt.features.upkeep.service import FinishedJob
     from snowmelt.runtime.account import Account
 
 
@@ -43,10 +43,10 @@ class Observing:
     def __init__(self, account: Account) -> None:
         self._account = account
         self._meters = Meters()
-        self._watch = Watch(account)
+        self._watch = FreshnessWatch(account)
         self._log = FreshnessLog(account.state)
         self._monitor: Monitor | None = None
-        self.server_load: Callable[[], Iterable[Pool]] = tuple
+        self.server_load: Callable[[], Iterable[PoolLevel]] = tuple
         """What a server in this process has in use, if there is one."""
         # From now on: a server asks for this service as it starts, and a command that shows no counts never does.
         account.events.statement_recorded.subscribe(self.query_ended)
@@ -96,7 +96,7 @@ class Observing:
     def task_ended(self, name: ObjectName, kind: str, state: str, started_at: datetime | None) -> None:
         self._meters.task(name, kind, state, _seconds(started_at, self._account.clock.now()) or 0.0)
 
-    def upkeep_done(self, done: Done) -> None:
+    def upkeep_done(self, done: FinishedJob) -> None:
         self._meters.upkeep(kind(done.job), done.outcome, done.seconds, done.files, done.bytes)
 
     # -- how things stand -----------------------------------------------------------------------------------------
@@ -104,13 +104,13 @@ class Observing:
     def freshness(self, state: StateReader, *, every_table: bool = False) -> list[Freshness]:
         return self._watch.look(state, every_table=every_table)
 
-    def load(self) -> Iterator[Pool]:
+    def load(self) -> Iterator[PoolLevel]:
         """How much of what is limited is in use."""
         settings = self._account.settings
         running, waiting = self._account.services[DynamicTables].load()
-        yield Pool("refreshes", running, settings.parallel_refreshes)
-        yield Pool("tasks", self._account.services[Tasks].running(), settings.parallel_tasks)
-        yield Pool("waiting_refreshes", waiting, settings.parallel_refreshes * _QUEUED_PER_WORKER)
+        yield PoolLevel("refreshes", running, settings.parallel_refreshes)
+        yield PoolLevel("tasks", self._account.services[Tasks].running(), settings.parallel_tasks)
+        yield PoolLevel("waiting_refreshes", waiting, settings.parallel_refreshes * _QUEUED_PER_WORKER)
         yield from self.server_load()
 
     def samples(self) -> list[Sample]:

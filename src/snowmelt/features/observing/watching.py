@@ -19,7 +19,7 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import ObjectName
 from snowmelt.features.data_products.definitions import DATA_PRODUCT, DataProductDefinition
 from snowmelt.features.data_products.describing import freshness_of, promised_at
-from snowmelt.observe.freshness import Freshness, Watched, usual_interval
+from snowmelt.observe.freshness import Freshness, WatchedKind, usual_interval
 from snowmelt.scheduler.periods import due_tick, expected_duration, instant, micros, refresh_period
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.state.dynamic_model import DynamicRefresh, DynamicState, RefreshState
@@ -57,7 +57,7 @@ class _Catalog:
     """Views over something that is not there."""
 
 
-class Watch:
+class FreshnessWatch:
     """Safe to use from several threads."""
 
     def __init__(self, account: Account) -> None:
@@ -134,7 +134,7 @@ class Watch:
             at = version.committed_at if version is not None else None
             updates = self._known_updates(state, id, at)
             interval = usual_interval(list(updates), regular=False)
-            yield Freshness(id, Watched.TABLE, item.name, now, at, at, interval=interval)
+            yield Freshness(id, WatchedKind.TABLE, item.name, now, at, at, interval=interval)
 
     def _dynamic_table(
         self, state: StateReader, item: CatalogObject, standing: DynamicState, now: datetime
@@ -150,7 +150,7 @@ class Watch:
             # After a refresh by hand the next one is due by the lag, however short the pauses were before.
             interval = max(usual, (due - updated_at).total_seconds()) if usual is not None else None
         return Freshness(
-            item.id, Watched.DYNAMIC_TABLE, item.name, now, at, updated_at,
+            item.id, WatchedKind.DYNAMIC_TABLE, item.name, now, at, updated_at,
             limit=declared.target_lag if declared.scheduled else None,
             interval=interval, suspended=standing.suspended, promised_at=item.altered_on,
         )  # fmt: skip
@@ -186,12 +186,18 @@ class Watch:
     def _view(self, item: CatalogObject, tables: dict[str, Freshness], now: datetime) -> Freshness:
         """As old as the oldest dynamic table below it; over plain tables, as new as their last change."""
         below = [tables[id] for id in self._catalog.sources.get(item.id, ()) if id in tables]
-        refreshed = [each for each in below if each.kind is Watched.DYNAMIC_TABLE]
+        refreshed = [each for each in below if each.kind is WatchedKind.DYNAMIC_TABLE]
         chosen = _oldest(refreshed) if refreshed else _newest(below)
         if chosen is None:
-            return Freshness(item.id, Watched.VIEW, item.name, now, None, None)
+            return Freshness(item.id, WatchedKind.VIEW, item.name, now, None, None)
         return Freshness(
-            item.id, Watched.VIEW, item.name, now, chosen.data_timestamp, chosen.updated_at, interval=chosen.interval
+            item.id,
+            WatchedKind.VIEW,
+            item.name,
+            now,
+            chosen.data_timestamp,
+            chosen.updated_at,
+            interval=chosen.interval,
         )
 
     # -- products -------------------------------------------------------------------------------------------------
@@ -201,7 +207,7 @@ class Watch:
         worst = _oldest(found[item.id] for item in product.objects if item.id in found)
         broken = any(item.id in self._catalog.broken for item in product.objects)
         return Freshness(
-            product.item.id, Watched.DATA_PRODUCT, product.item.name, now,
+            product.item.id, WatchedKind.DATA_PRODUCT, product.item.name, now,
             worst.data_timestamp if worst is not None else None,
             worst.updated_at if worst is not None else None,
             limit=product.limit,

@@ -36,7 +36,7 @@ class ResultSet:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class LoopRow:
     """The row variable of a FOR loop."""
 
     columns: dict[str, Variable]
@@ -58,7 +58,7 @@ class OpenCursor:
         self.result, self.rows, self.next = None, [], 0
 
 
-Entry = Slot | ResultSet | Row | OpenCursor | ExceptionType | ProcedureDeclaration
+Entry = Slot | ResultSet | LoopRow | OpenCursor | ExceptionType | ProcedureDeclaration
 
 
 class BlockScope:
@@ -97,7 +97,7 @@ class Frame:
         qualifier, dot, column = name.partition(".")
         entry = self.scope.find(qualifier) or self.scope.find(qualifier.upper())
         if dot:
-            return entry.columns.get(column) if isinstance(entry, Row) else None
+            return entry.columns.get(column) if isinstance(entry, LoopRow) else None
         if isinstance(entry, Slot):
             return Variable(entry.value, entry.type)
         return self._given(name.upper()) if entry is None else None

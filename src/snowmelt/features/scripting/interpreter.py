@@ -12,7 +12,7 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.types import DataType, Kind
 from snowmelt.features.scripting import evaluation, failures, rows
 from snowmelt.features.scripting.failures import EXPRESSION, STATEMENT, ExceptionType, RaisedError, script_error
-from snowmelt.features.scripting.frames import BlockScope, Frame, ResultSet, Row, Slot
+from snowmelt.features.scripting.frames import BlockScope, Frame, LoopRow, ResultSet, Slot
 from snowmelt.runtime.results import Result
 from snowmelt.runtime.variables import Variable
 from snowmelt.sql.scripting import nodes
@@ -154,12 +154,12 @@ class Interpreter:
         frame.executed(result)
         return result
 
-    def fail(self, message: str, node: nodes.Node) -> RaisedError:
+    def fail(self, message: str, node: nodes.ScriptNode) -> RaisedError:
         return RaisedError(STATEMENT, script_error(message), node.line, node.position)
 
     # -- declarations -------------------------------------------------------------------------------------------------
 
-    def _declare(self, node: nodes.Variable) -> None:
+    def _declare(self, node: nodes.VariableNode) -> None:
         if node.type is not None:
             value = None if node.value is None else self.value(node.value, node.type).value
             self.frame.scope.names[node.name] = Slot(node.type, value)
@@ -247,7 +247,7 @@ class Interpreter:
             if leave:
                 return signal
 
-    def _loop(self, node: nodes.ForRange | nodes.ForRows, values: Generator[Slot | Row], name: str) -> _Signal:
+    def _loop(self, node: nodes.ForRange | nodes.ForRows, values: Generator[Slot | LoopRow], name: str) -> _Signal:
         with closing(values):
             for value in values:
                 leave, signal = self._after(node.label, self._inner(node.body, name, value))
@@ -255,7 +255,7 @@ class Interpreter:
                     return signal
         return None
 
-    def _inner(self, body: nodes.Statements, name: str | None = None, value: Slot | Row | None = None) -> _Signal:
+    def _inner(self, body: nodes.Statements, name: str | None = None, value: Slot | LoopRow | None = None) -> _Signal:
         """One round of a loop, with names of its own."""
         outer = self.frame.scope
         self.frame.scope = BlockScope(outer)
@@ -297,7 +297,7 @@ class Interpreter:
     def _nothing(self, node: nodes.Nothing) -> _Signal:
         return None
 
-    def _sql(self, node: nodes.Sql) -> _Signal:
+    def _sql(self, node: nodes.SqlNode) -> _Signal:
         result = self.execute(node.text, node.line, node.position)
         if node.into:
             rows.store(self, node, node.into, rows.only_row(self, node, result), result)
@@ -317,9 +317,9 @@ def _inferred(type_: DataType) -> DataType:
             return type_
 
 
-_STATEMENTS: dict[type[nodes.Node], Callable[[Interpreter, Any], _Signal]] = {
+_STATEMENTS: dict[type[nodes.ScriptNode], Callable[[Interpreter, Any], _Signal]] = {
     nodes.Block: Interpreter._block,
-    nodes.Variable: Interpreter._declare,
+    nodes.VariableNode: Interpreter._declare,
     nodes.CursorDeclaration: rows.declare_cursor,
     nodes.ResultSetDeclaration: rows.declare_result_set,
     nodes.ExceptionDeclaration: Interpreter._declare_exception,
@@ -339,5 +339,5 @@ _STATEMENTS: dict[type[nodes.Node], Callable[[Interpreter, Any], _Signal]] = {
     nodes.Open: rows.open_cursor,
     nodes.Fetch: rows.fetch,
     nodes.Close: rows.close_cursor,
-    nodes.Sql: Interpreter._sql,
+    nodes.SqlNode: Interpreter._sql,
 }

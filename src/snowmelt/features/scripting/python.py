@@ -18,7 +18,7 @@ from snowmelt.features.scripting import evaluation, failures
 from snowmelt.features.scripting.failures import RaisedError
 from snowmelt.features.scripting.interpreter import Returned
 from snowmelt.runtime.python_code import compiled, failed, raised, require_trust
-from snowmelt.runtime.python_session import DataFrame, PythonSession, Row
+from snowmelt.runtime.python_session import ProcedureFrame, PythonSession, Row
 from snowmelt.runtime.variables import Variable
 from snowmelt.state.model import RoutineDefinition
 
@@ -75,7 +75,7 @@ def _given(argument: Variable) -> Any:
 
 
 def _returned(run: Run, definition: RoutineDefinition, value: Any) -> Returned:
-    if isinstance(value, DataFrame):
+    if isinstance(value, ProcedureFrame):
         return Returned(table=value.result())
     if definition.returns_table is not None:
         raise failed(f"The procedure returns a table, but its handler returned {type(value).__name__}.")
@@ -131,7 +131,7 @@ def _import(name: str, *rest: Any, **named: Any) -> ModuleType:
     if name != _SNOWPARK:
         return builtins.__import__(name, *rest, **named)
     snowpark = ModuleType(_SNOWPARK)
-    for attribute, value in (("Session", PythonSession), ("DataFrame", DataFrame), ("Row", Row)):
+    for attribute, value in (("Session", PythonSession), ("DataFrame", ProcedureFrame), ("Row", Row)):
         setattr(snowpark, attribute, value)
     fromlist = rest[2] if len(rest) > 2 else named.get("fromlist")
     if fromlist:

@@ -9,7 +9,7 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.types import DataType
 from snowmelt.features.scripting import evaluation, failures
 from snowmelt.features.scripting.failures import RaisedError
-from snowmelt.features.scripting.frames import Binds, Frame, OpenCursor, ResultSet, Row, Slot, variables_of
+from snowmelt.features.scripting.frames import Binds, Frame, LoopRow, OpenCursor, ResultSet, Slot, variables_of
 from snowmelt.runtime.results import Result
 from snowmelt.runtime.session import Session
 from snowmelt.runtime.variables import Variable
@@ -28,7 +28,7 @@ class Script(Protocol):
 
     def value(self, text: SqlText, target: DataType | None = None) -> Variable: ...
     def execute(self, text: SqlText, line: int, position: int) -> Result: ...
-    def fail(self, message: str, node: nodes.Node) -> RaisedError: ...
+    def fail(self, message: str, node: nodes.ScriptNode) -> RaisedError: ...
 
 
 # -- result sets -------------------------------------------------------------------------------------------------------
@@ -64,7 +64,7 @@ def of_table(script: Script, node: nodes.Return) -> Result:
     return script.execute(text, text.line, text.column)
 
 
-def _result_of(script: Script, name: str, node: nodes.Node) -> Result:
+def _result_of(script: Script, name: str, node: nodes.ScriptNode) -> Result:
     entry = script.frame.scope.find(name)
     if not isinstance(entry, ResultSet):
         raise script.fail(f"RESULTSET '{name}' is not declared.", node)
@@ -102,20 +102,20 @@ def close_cursor(script: Script, node: nodes.Close) -> None:
     cursor.close()
 
 
-def _cursor(script: Script, name: str, node: nodes.Node) -> OpenCursor:
+def _cursor(script: Script, name: str, node: nodes.ScriptNode) -> OpenCursor:
     entry = script.frame.scope.find(name)
     if not isinstance(entry, OpenCursor):
         raise script.fail(f"Cursor '{name}' is not declared.", node)
     return entry
 
 
-def _result(script: Script, cursor: OpenCursor, node: nodes.Node) -> Result:
+def _result(script: Script, cursor: OpenCursor, node: nodes.ScriptNode) -> Result:
     if cursor.result is None:
         raise script.fail(f"Cursor '{cursor.declaration.name}' is not open.", node)
     return cursor.result
 
 
-def _run(script: Script, cursor: OpenCursor, values: list[Variable], node: nodes.Node) -> Result:
+def _run(script: Script, cursor: OpenCursor, values: list[Variable], node: nodes.ScriptNode) -> Result:
     declaration = cursor.declaration
     if declaration.query is None:
         assert declaration.result_set is not None
@@ -128,7 +128,7 @@ def _run(script: Script, cursor: OpenCursor, values: list[Variable], node: nodes
 # -- rows --------------------------------------------------------------------------------------------------------------
 
 
-def each(script: Script, node: nodes.ForRows) -> Generator[Row]:
+def each(script: Script, node: nodes.ForRows) -> Generator[LoopRow]:
     """The rows that a FOR loop goes through. A cursor that is closed is opened for the loop alone."""
     if node.query is not None:
         yield from _rows(script.execute(node.query, node.query.line, node.query.column))
@@ -151,16 +151,16 @@ def each(script: Script, node: nodes.ForRows) -> Generator[Row]:
             entry.close()
 
 
-def _rows(result: Result) -> Generator[Row]:
+def _rows(result: Result) -> Generator[LoopRow]:
     for values in result.rows():
         yield _row(result, values)
 
 
-def _row(result: Result, values: tuple[Any, ...]) -> Row:
-    return Row({c.name: Variable(value, c.type) for c, value in zip(result.columns, values, strict=True)})
+def _row(result: Result, values: tuple[Any, ...]) -> LoopRow:
+    return LoopRow({c.name: Variable(value, c.type) for c, value in zip(result.columns, values, strict=True)})
 
 
-def only_row(script: Script, node: nodes.Sql, result: Result) -> tuple[Any, ...] | None:
+def only_row(script: Script, node: nodes.SqlNode, result: Result) -> tuple[Any, ...] | None:
     """The row of SELECT … INTO; None when there is none, which leaves the variables NULL."""
     count = result.data.num_rows
     if count > 1:
@@ -169,7 +169,7 @@ def only_row(script: Script, node: nodes.Sql, result: Result) -> tuple[Any, ...]
 
 
 def store(
-    script: Script, node: nodes.Node, names: tuple[str, ...], row: tuple[Any, ...] | None, result: Result
+    script: Script, node: nodes.ScriptNode, names: tuple[str, ...], row: tuple[Any, ...] | None, result: Result
 ) -> None:
     """Puts the values of a row into variables, converted to their types; NULL where there is no row."""
     if len(names) != len(result.columns):

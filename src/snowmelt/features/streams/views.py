@@ -24,7 +24,7 @@ from snowmelt.ivm.expressions import View
 from snowmelt.ivm.identity import identified
 from snowmelt.ivm.lowering import lower
 from snowmelt.ivm.operators.scan import Scan
-from snowmelt.ivm.plan import ApplyKind, Planner
+from snowmelt.ivm.plan import ApplyKind, RefreshPlanner
 from snowmelt.ivm.reasons import NoIdentityError, NotIncrementalError
 from snowmelt.runtime import past_shapes, staged_rows
 from snowmelt.runtime.incremental import definitions
@@ -105,7 +105,7 @@ def bind_query(
     try:
         plain = lower(bound.query.tree, tables_of(bound))
         with_identity, names = identified(plain)
-        Planner(plain)
+        RefreshPlanner(plain)
     except NoIdentityError as error:
         raise stream_errors.no_change_tracking_on(error.feature, view=str(name)) from error
     except NotIncrementalError as error:
@@ -161,7 +161,7 @@ class ViewChanges:
             table_name(reference, "new"): identified_rows(self.catalog, table, bound.bound.versions[table.id])
             for reference, table in bound.scanned.items()
         }
-        rows = resolved(Planner(bound.identified).full(bound.bound.environment.context.now), relations)
+        rows = resolved(RefreshPlanner(bound.identified).full(bound.bound.environment.context.now), relations)
         inserted = exp.select(
             *(field(name) for name in names),
             exp.alias_(spark("cast(1 as bigint)"), SIGN),
@@ -178,7 +178,7 @@ class ViewChanges:
         sides = _Sides(self, bound)
         if not sides.changes:
             return None
-        planner = Planner(bound.identified)
+        planner = RefreshPlanner(bound.identified)
         plan = planner.plan(
             {name: TableChange(inserts_only=self.inserts) for name in sides.changes},
             before=self.after_at,

@@ -9,7 +9,7 @@ from snowmelt.core.names import ObjectName, quote
 from snowmelt.features.tasks import conditions, declaring, graph, standings
 from snowmelt.features.tasks import errors as task_errors
 from snowmelt.features.tasks.definitions import TASK, RunState, TaskDefinition
-from snowmelt.features.tasks.graph import Node, TasksOfSchema
+from snowmelt.features.tasks.graph import GraphTask, TasksOfSchema
 from snowmelt.features.tasks.records import TaskRecords
 from snowmelt.features.tasks.statements import ChangeAfter, CreateTask, ModifyAs, ModifyWhen, SetTask, UnsetTask
 from snowmelt.runtime import schema_objects
@@ -143,7 +143,7 @@ def alter(run: Run, name: NameRef, action: Action, *, if_exists: bool) -> None:
         _put(state, tasks, task, definition, comment)
 
 
-def _switch(state: StateTransaction, tasks: TasksOfSchema, node: Node, *, started: bool) -> None:
+def _switch(state: StateTransaction, tasks: TasksOfSchema, node: GraphTask, *, started: bool) -> None:
     if not node.definition.is_root:
         _check_suspended(tasks, [node.task.name.name])
     if started:
@@ -152,7 +152,7 @@ def _switch(state: StateTransaction, tasks: TasksOfSchema, node: Node, *, starte
         standings.suspend(state, node.task.id)
 
 
-def _changed(run: Run, state: StateReader, node: Node, action: Action) -> tuple[TaskDefinition, str | None]:
+def _changed(run: Run, state: StateReader, node: GraphTask, action: Action) -> tuple[TaskDefinition, str | None]:
     before, comment = node.definition, node.task.comment
     match action:
         case SetTask(options=options, parameters=given):
@@ -174,7 +174,7 @@ def _changed(run: Run, state: StateReader, node: Node, action: Action) -> tuple[
     raise errors.unsupported_action("TASK", action)
 
 
-def _links(run: Run, node: Node, names: tuple[NameRef, ...], *, removed: bool) -> dict[str, Any]:
+def _links(run: Run, node: GraphTask, names: tuple[NameRef, ...], *, removed: bool) -> dict[str, Any]:
     given = declaring.predecessors(run, node.task.name, names)
     present = set(node.definition.predecessors)
     if not removed:

@@ -9,7 +9,7 @@ from snowmelt.core.names import quote
 from snowmelt.features.tasks import changing, graph, runs
 from snowmelt.features.tasks.configs import merged
 from snowmelt.features.tasks.definitions import ACTIVE, TASK, RunState, ScheduledFrom
-from snowmelt.features.tasks.graph import Node
+from snowmelt.features.tasks.graph import GraphTask
 from snowmelt.features.tasks.records import TaskRecords
 from snowmelt.features.tasks.service import Tasks
 from snowmelt.features.tasks.statements import AlterTask, CreateTask, ExecuteTask
@@ -64,7 +64,7 @@ def _forget_waiting(state: StateTransaction, root_id: str) -> None:
             state[TaskRecords].forget_graph_run(run.id)
 
 
-def _retry(state: StateTransaction, root: Node, statement: ExecuteTask) -> None:
+def _retry(state: StateTransaction, root: GraphTask, statement: ExecuteTask) -> None:
     found = state[TaskRecords].graph_runs(root.task.id)
     if statement.retry_group is not None:
         found = [run for run in found if run.group_id == statement.retry_group]

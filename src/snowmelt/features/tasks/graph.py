@@ -29,7 +29,7 @@ def task_kinds() -> tuple[ObjectKind, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class GraphTask:
     task: CatalogObject
     standing: TaskStanding
 
@@ -46,17 +46,17 @@ class Node:
 @dataclass(frozen=True)
 class TasksOfSchema:
     schema: SchemaName
-    nodes: Mapping[str, Node]
+    nodes: Mapping[str, GraphTask]
     """By name."""
 
     @cached_property
     def definitions(self) -> dict[str, TaskDefinition]:
         return {name: node.definition for name, node in self.nodes.items()}
 
-    def root_of(self, name: str) -> Node:
+    def root_of(self, name: str) -> GraphTask:
         return self.nodes[root_of(self.definitions, name)]
 
-    def graph(self, root: str) -> list[Node]:
+    def graph(self, root: str) -> list[GraphTask]:
         """The root, everything after it in an order in which each follows its predecessors, then the finalizer."""
         return [self.nodes[name] for name in members(self.definitions, root)]
 
@@ -66,10 +66,12 @@ class TasksOfSchema:
 
 def load(state: StateReader, schema: SchemaName) -> TasksOfSchema:
     found = state.whole_catalog.objects([TASK], schema.database, schema.name)
-    return TasksOfSchema(schema, {item.name.name: Node(item, state[TaskRecords].standing(item.id)) for item in found})
+    return TasksOfSchema(
+        schema, {item.name.name: GraphTask(item, state[TaskRecords].standing(item.id)) for item in found}
+    )
 
 
-def of_root(state: StateReader, root: Node) -> list[Node]:
+def of_root(state: StateReader, root: GraphTask) -> list[GraphTask]:
     """All that runs when a root does, the root first. An alert is alone, whatever tasks are called."""
     if isinstance(root.task.definition, RunsAsTask):
         return [root]
@@ -122,7 +124,7 @@ def _below(tasks: Definitions, root: str) -> set[str]:
     return reached
 
 
-def fingerprint(nodes: Iterable[Node]) -> str:
+def fingerprint(nodes: Iterable[GraphTask]) -> str:
     """Tells whether a graph is another one than it was. Whether its root is suspended does not matter."""
     text = "\n".join(
         f"{node.task.id} {node.standing.started or node.definition.is_root} {node.definition.model_dump_json()}"
@@ -131,7 +133,7 @@ def fingerprint(nodes: Iterable[Node]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def as_run(nodes: Iterable[Node]) -> tuple[RunTask, ...]:
+def as_run(nodes: Iterable[GraphTask]) -> tuple[RunTask, ...]:
     """The version of a graph that a run keeps, whatever happens to the tasks meanwhile."""
     return tuple(
         RunTask(

@@ -24,7 +24,7 @@ from snowmelt.features.tasks.definitions import (
     TaskRun,
     TaskStanding,
 )
-from snowmelt.features.tasks.graph import Node
+from snowmelt.features.tasks.graph import GraphTask
 from snowmelt.features.tasks.records import TaskRecords
 from snowmelt.sql.statements.classify import classify
 from snowmelt.sql.statements.parse import parse_statement
@@ -45,7 +45,7 @@ def next_time(definition: TaskDefinition, standing: TaskStanding, now: datetime)
 
 
 def new_graph_run(
-    state: StateTransaction, root: Node, at: datetime, reason: ScheduledFrom, *, waiting: bool, config: str | None
+    state: StateTransaction, root: GraphTask, at: datetime, reason: ScheduledFrom, *, waiting: bool, config: str | None
 ) -> GraphRun:
     """The first attempt at a run of the graph as it is now."""
     version = standings.fix_version(state, root)
@@ -203,7 +203,7 @@ def end_graph(state: StateTransaction, run: GraphRun, outcome: RunState) -> None
     state[TaskRecords].put_graph_run(run.model_copy(update=ended))
 
 
-def suspend_root(state: StateTransaction, root: Node) -> None:
+def suspend_root(state: StateTransaction, root: GraphTask) -> None:
     """Because its tasks fail too often: the run that was one too many says so."""
     members = {node.task.id: node for node in graph.of_root(state, root)}
     standings.suspend(state, root.task.id, standings.BY_ERRORS)
@@ -213,12 +213,12 @@ def suspend_root(state: StateTransaction, root: Node) -> None:
         state[TaskRecords].put_run(last.model_copy(update={"state": RunState.FAILED_AND_AUTO_SUSPENDED}))
 
 
-def current_version(state: StateTransaction, root: Node) -> int:
+def current_version(state: StateTransaction, root: GraphTask) -> int:
     """The version that a run of the graph would have now."""
     return standings.fix_version(state, root)
 
 
-def require_failed(run: GraphRun | None, root: Node, version: int) -> GraphRun:
+def require_failed(run: GraphRun | None, root: GraphTask, version: int) -> GraphRun:
     """The run that RETRY repeats. Raises when there is none that failed, or the graph is another one by now."""
     if run is None:
         raise errors.task_refused("Cannot perform retry: no suitable run of graph with root task "

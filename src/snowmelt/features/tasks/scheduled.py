@@ -15,7 +15,7 @@ from snowmelt.core.schedules import parse_schedule
 from snowmelt.features.tasks import conditions, declaring, graph, runs
 from snowmelt.features.tasks.definitions import GraphRun, RunsAsTask, RunState, ScheduledFrom, TaskRun, TaskStanding
 from snowmelt.features.tasks.executing import Ended, Executions, Start
-from snowmelt.features.tasks.graph import Node, TasksOfSchema
+from snowmelt.features.tasks.graph import GraphTask, TasksOfSchema
 from snowmelt.features.tasks.records import TaskRecords
 from snowmelt.runtime.run import Run
 from snowmelt.scheduler import task_graph as scheduler
@@ -82,18 +82,18 @@ class ScheduledTasks:
             id: known[id] if id in known and known[id][0] == record else (record, _parsed(record))
             for id, record in stored.items()
         }
-        found: dict[SchemaName, dict[str, Node]] = {}
+        found: dict[SchemaName, dict[str, GraphTask]] = {}
         alerts: list[TasksOfSchema] = []
         for item in self._objects:
             _, standing = self._standings.get(item.id, ("", TaskStanding(task_id=item.id)))
-            node = Node(item, standing)
+            node = GraphTask(item, standing)
             if isinstance(item.definition, RunsAsTask):
                 alerts.append(TasksOfSchema(item.name.parent, {item.name.name: node}))
             else:
                 found.setdefault(item.name.parent, {})[item.name.name] = node
         return [*(TasksOfSchema(schema, nodes) for schema, nodes in found.items()), *alerts]
 
-    def _root(self, tasks: TasksOfSchema, node: Node, *, busy: bool) -> scheduler.Root:
+    def _root(self, tasks: TasksOfSchema, node: GraphTask, *, busy: bool) -> scheduler.Root:
         definition, standing = node.definition, node.standing
         triggered_by_data = definition.schedule is None and conditions.watches_streams(definition.condition)
         limit = definition.suspend_after_failures
@@ -114,7 +114,7 @@ class ScheduledTasks:
             triggered_at=standing.triggered_at,
         )
 
-    def _has_data(self, node: Node, *, busy: bool) -> bool:
+    def _has_data(self, node: GraphTask, *, busy: bool) -> bool:
         """Looks only where a run could begin. A stream that can't be read starts nothing."""
         if not node.standing.started or busy or node.definition.condition is None:
             return False
@@ -211,11 +211,11 @@ def _new_run(state: StateTransaction, root_id: str, at: datetime, *, triggered: 
     runs.new_graph_run(state, node, at, reason, waiting=False, config=node.definition.config)
 
 
-def _node(state: StateReader, task_id: str) -> Node | None:
+def _node(state: StateReader, task_id: str) -> GraphTask | None:
     task = state.catalog.by_id(task_id)
     if task is None or task.dropped_on is not None or task.kind not in graph.task_kinds():
         return None
-    return Node(task, state[TaskRecords].standing(task_id))
+    return GraphTask(task, state[TaskRecords].standing(task_id))
 
 
 def _parsed(record: str) -> TaskStanding:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from snowmelt.features.tasks import graph
-from snowmelt.features.tasks.graph import Node, TasksOfSchema
+from snowmelt.features.tasks.graph import GraphTask, TasksOfSchema
 from snowmelt.features.tasks.records import TaskRecords
 from snowmelt.state.store import StateTransaction
 
@@ -13,7 +13,7 @@ BECAME_ROOT = "CHILD_BECAME_ROOT"
 FINALIZER_BECAME_ROOT = "FINALIZER_BECAME_ROOT"
 
 
-def resume(state: StateTransaction, tasks: TasksOfSchema, node: Node) -> None:
+def resume(state: StateTransaction, tasks: TasksOfSchema, node: GraphTask) -> None:
     """A root begins its schedule anew; its graph has a version from now on."""
     if node.standing.started:
         return
@@ -32,7 +32,7 @@ def suspend(state: StateTransaction, task_id: str, reason: str = BY_USER) -> Non
     state[TaskRecords].change(task_id, started=False, suspended_on=state.now, suspended_reason=reason)
 
 
-def fix_version(state: StateTransaction, root: Node) -> int:
+def fix_version(state: StateTransaction, root: GraphTask) -> int:
     """The version of the graph as it is now: another one than the last, if anything changed."""
     found = graph.fingerprint(graph.of_root(state, root))
     standing = state[TaskRecords].standing(root.task.id)

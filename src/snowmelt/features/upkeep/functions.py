@@ -14,7 +14,7 @@ from snowmelt.scheduler.upkeep import Job, kind
 from snowmelt.state.store import StateReader
 
 if TYPE_CHECKING:
-    from snowmelt.features.upkeep.service import Done
+    from snowmelt.features.upkeep.service import FinishedJob
     from snowmelt.runtime.run import Run
     from snowmelt.runtime.table_functions import Arguments
 
@@ -62,7 +62,7 @@ def described(job: Job) -> dict[str, Any]:
     return {"job": kind(job), **dataclasses.asdict(job)}
 
 
-def _outcome(item: Done) -> dict[str, Any]:
+def _outcome(item: FinishedJob) -> dict[str, Any]:
     return {
         "outcome": item.outcome, "seconds": item.seconds, "files": item.files, "bytes": item.bytes,
         "records": item.rows, "message": item.message,

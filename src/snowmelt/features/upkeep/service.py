@@ -19,7 +19,7 @@ from snowmelt.features.upkeep.purge import purge
 from snowmelt.features.upkeep.vacuuming import Vacuum, Vacuumed
 from snowmelt.runtime.table_events import Event
 from snowmelt.scheduler import upkeep as planning
-from snowmelt.scheduler.upkeep import AccountFacts, Budget, Job, Rules
+from snowmelt.scheduler.upkeep import AccountFacts, Budget, Job, UpkeepRules
 from snowmelt.state.model import TableDefinition
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ _AFTER_TROUBLE = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class FinishedJob:
     """A job that was carried out, or could not be."""
 
     job: Job
@@ -65,8 +65,8 @@ class Upkeep:
         self._thread: threading.Thread | None = None
         self._one_at_a_time = threading.RLock()
         self._in_trouble = False
-        self.finished: Event[[Done]] = Event()
-        self.done: deque[Done] = deque(maxlen=_KEPT)
+        self.finished: Event[[FinishedJob]] = Event()
+        self.done: deque[FinishedJob] = deque(maxlen=_KEPT)
         """The newest last."""
 
     # -- a look at everything -------------------------------------------------------------------------------------
@@ -75,7 +75,7 @@ class Upkeep:
         """What there is to do now. Changes nothing."""
         settings = self._account.settings.upkeep
         now = self._account.clock.now()
-        rules = Rules(
+        rules = UpkeepRules(
             vacuum_every=timedelta(seconds=settings.vacuum_seconds),
             histories_every=timedelta(seconds=settings.history_seconds),
         )
@@ -83,14 +83,14 @@ class Upkeep:
             known = facts.gather(self._account, self._memory, now)
             return planning.plan(known, self._facts, now, self._bucket.left(now), rules)
 
-    def run(self, pause: Callable[[float], bool] = lambda _: False, asked_by: Run | None = None) -> list[Done]:
+    def run(self, pause: Callable[[float], bool] = lambda _: False, asked_by: Run | None = None) -> list[FinishedJob]:
         """Does what there is to do now, one job after the other.
 
         `pause` is told how long a job took, and says whether to stop. `asked_by`: the statement that waits for it.
         """
         with self._one_at_a_time:
             self._vacuum.asked_by = asked_by
-            finished: list[Done] = []
+            finished: list[FinishedJob] = []
             for job in self.plan():
                 done = self._run_job(job)
                 finished.append(done)
@@ -138,7 +138,7 @@ class Upkeep:
 
     # -- one job --------------------------------------------------------------------------------------------------
 
-    def _run_job(self, job: Job) -> Done:
+    def _run_job(self, job: Job) -> FinishedJob:
         now = self._account.clock.now()
         began = time.monotonic()
         try:
@@ -147,14 +147,14 @@ class Upkeep:
         except SnowmeltError as error:
             done = self._not_done(job, now, error)
         except OSError as error:
-            done = Done(job, now, 0.0, "FAILED", message=str(error))
+            done = FinishedJob(job, now, 0.0, "FAILED", message=str(error))
             self._memory.look_again(getattr(job, "table_id", None))
             self._trouble(error)
         except Exception as error:
             # A defect of ours: this job is left for a while, the others go on.
             _log.exception("upkeep failed unexpectedly", job=planning.kind(job))
             self._memory.failed(getattr(job, "table_id", None), now)
-            done = Done(job, now, 0.0, "FAILED", message=f"{type(error).__name__}: {error}")
+            done = FinishedJob(job, now, 0.0, "FAILED", message=f"{type(error).__name__}: {error}")
         done = replace(done, seconds=time.monotonic() - began)
         _log.info(
             "upkeep", job=planning.kind(job), table=getattr(job, "name", None), outcome=done.outcome, files=done.files,
@@ -162,18 +162,18 @@ class Upkeep:
         )  # fmt: skip
         return done
 
-    def _not_done(self, job: Job, now: datetime, error: SnowmeltError) -> Done:
+    def _not_done(self, job: Job, now: datetime, error: SnowmeltError) -> FinishedJob:
         table_id = getattr(job, "table_id", None)
         if error.code == _BUSY:
             self._memory.look_again(table_id)
-            return Done(job, now, 0.0, "POSTPONED", message=error.text)
+            return FinishedJob(job, now, 0.0, "POSTPONED", message=error.text)
         if table_id is None or error.code in _TROUBLE:
             self._memory.look_again(table_id)
             self._trouble(error)
         else:
             self._memory.failed(table_id, now)
             _log.warning("upkeep_of_table_failed", table=getattr(job, "name", None), error=error.text)
-        return Done(job, now, 0.0, "FAILED", message=error.text)
+        return FinishedJob(job, now, 0.0, "FAILED", message=error.text)
 
     def _trouble(self, error: Exception) -> None:
         """Says so once, until something works again: a full disk is not made better by a full log."""
@@ -181,50 +181,52 @@ class Upkeep:
             _log.warning("upkeep_stopped_for_now", error=str(error), exc_info=not isinstance(error, SnowmeltError))
         self._in_trouble = True
 
-    def _do(self, job: Job, now: datetime) -> Done:
+    def _do(self, job: Job, now: datetime) -> FinishedJob:
         account = self._account
         match job:
             case planning.Compact():
                 self._bucket.take(job.bytes, now)
                 count = compact(account, job.table_id, account.settings.upkeep.small_files, most=1)
                 self._memory.look_again(job.table_id)
-                return Done(job, now, 0.0, "DONE", files=count, bytes=job.bytes if count else 0)
-            case planning.Checkpoint():
+                return FinishedJob(job, now, 0.0, "DONE", files=count, bytes=job.bytes if count else 0)
+            case planning.CheckpointJob():
                 with account.state.read() as state:
                     table = state.catalog.by_id(job.table_id)
                 if table is not None and isinstance(table.definition, TableDefinition):
                     account.store.care.make_checkpoint(table.definition.location, job.version)
                 self._memory.look_again(job.table_id)
-                return Done(job, now, 0.0, "DONE")
-            case planning.Vacuum():
+                return FinishedJob(job, now, 0.0, "DONE")
+            case planning.VacuumJob():
                 return self._vacuumed(job, now)
             case planning.Purge():
                 gone = purge(account, account.readers.oldest(now) - timedelta(
                     seconds=account.settings.upkeep.grace_seconds
                 ))  # fmt: skip
                 self._facts = replace(self._facts, purged_at=now)
-                return Done(job, now, 0.0, "DONE", rows=len(gone.objects) + gone.schemas + gone.databases)
+                return FinishedJob(job, now, 0.0, "DONE", rows=len(gone.objects) + gone.schemas + gone.databases)
             case planning.TrimHistories():
                 trimmed = records.trim_histories(account, now)
                 self._facts = replace(self._facts, trimmed_at=now)
                 message = ", ".join(f"{name} {count}" for name, count in trimmed.items())
-                return Done(job, now, 0.0, "DONE", rows=sum(trimmed.values()), message=message)
+                return FinishedJob(job, now, 0.0, "DONE", rows=sum(trimmed.values()), message=message)
             case planning.RemoveLeftovers():
                 removed = records.remove_leftovers(account)
                 self._facts = replace(self._facts, leftovers_at=now)
-                return Done(job, now, 0.0, "DONE", files=removed)
+                return FinishedJob(job, now, 0.0, "DONE", files=removed)
             case planning.TidyStore():
                 records.tidy_store(account)
                 self._facts = replace(self._facts, tidied_at=now)
-                return Done(job, now, 0.0, "DONE")
+                return FinishedJob(job, now, 0.0, "DONE")
 
-    def _vacuumed(self, job: planning.Vacuum, now: datetime) -> Done:
+    def _vacuumed(self, job: planning.VacuumJob, now: datetime) -> FinishedJob:
         found = self._vacuum.table(job.table_id, now, orphans=job.orphans)
         rows = found.versions + found.removed.entries
         if not found.finished:
-            return Done(job, now, 0.0, "POSTPONED", rows=rows, message="statements under way may still read the files")
+            return FinishedJob(
+                job, now, 0.0, "POSTPONED", rows=rows, message="statements under way may still read the files"
+            )
         self._memory.vacuumed(job.table_id, found.floor, now, orphans=job.orphans)
-        return Done(job, now, 0.0, "DONE", files=found.removed.files, bytes=found.removed.bytes, rows=rows)
+        return FinishedJob(job, now, 0.0, "DONE", files=found.removed.files, bytes=found.removed.bytes, rows=rows)
 
 
 class _Bucket:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from snowmelt.govern.contracts.model import Contract, Described, Property
+from snowmelt.govern.contracts.model import Contract, DescribedTable, Property
 
 
 class ChangeKind(StrEnum):
@@ -42,7 +42,7 @@ class ChangeKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ContractChange:
     kind: ChangeKind
     table: str | None = None
     column: str | None = None
@@ -58,39 +58,39 @@ class Change:
         return f"{self.kind}:{where}" + (f" ({said})" if said is not None else "")
 
 
-def changes(old: Contract, new: Contract) -> tuple[Change, ...]:
+def changes(old: Contract, new: Contract) -> tuple[ContractChange, ...]:
     """Everything that leads from the one to the other, tables and columns in the order of the documents."""
     return tuple(_contracts(old, new))
 
 
-def _contracts(old: Contract, new: Contract) -> Iterator[Change]:
+def _contracts(old: Contract, new: Contract) -> Iterator[ContractChange]:
     after = {table.name: table for table in new.tables}
     before = {table.name: table for table in old.tables}
     for name, table in before.items():
         if name not in after:
-            yield Change(ChangeKind.TABLE_REMOVED, name)
+            yield ContractChange(ChangeKind.TABLE_REMOVED, name)
         else:
             yield from _tables(table, after[name], ordered=old.ordered or new.ordered)
     for name in after:
         if name not in before:
-            yield Change(ChangeKind.TABLE_ADDED, name)
+            yield ContractChange(ChangeKind.TABLE_ADDED, name)
     if old.ordered != new.ordered:
-        yield Change(ChangeKind.ORDER_PROMISED if new.ordered else ChangeKind.ORDER_NOT_PROMISED)
+        yield ContractChange(ChangeKind.ORDER_PROMISED if new.ordered else ChangeKind.ORDER_NOT_PROMISED)
     if old.open != new.open:
-        yield Change(ChangeKind.OPENED if new.open else ChangeKind.CLOSED)
+        yield ContractChange(ChangeKind.OPENED if new.open else ChangeKind.CLOSED)
     yield from _head(old, new)
 
 
-def _head(old: Contract, new: Contract) -> Iterator[Change]:
+def _head(old: Contract, new: Contract) -> Iterator[ContractChange]:
     levels = [[item.model_dump(exclude_none=True) for item in c.document.slaProperties or ()] for c in (old, new)]
     if levels[0] != levels[1]:
-        yield Change(ChangeKind.SERVICE_LEVEL_CHANGED)
+        yield ContractChange(ChangeKind.SERVICE_LEVEL_CHANGED)
     about = [c.document.model_dump(exclude={"schema_", "version", "slaProperties"}) for c in (old, new)]
     if about[0] != about[1]:
-        yield Change(ChangeKind.DOCUMENTATION_CHANGED)
+        yield ContractChange(ChangeKind.DOCUMENTATION_CHANGED)
 
 
-def _tables(old: Described, new: Described, *, ordered: bool) -> Iterator[Change]:
+def _tables(old: DescribedTable, new: DescribedTable, *, ordered: bool) -> Iterator[ContractChange]:
     renamed = _renamed(old.columns, new.columns)
     yield from _properties(new.name, old.columns, new.columns, renamed)
     yield from _keys(old, new, renamed)
@@ -98,9 +98,9 @@ def _tables(old: Described, new: Described, *, ordered: bool) -> Iterator[Change
     stays = [name for name in stays if new.find(name) is not None]
     # What comes behind all others shifts nobody's place.
     if ordered and [column.name for column in new.columns][: len(stays)] != stays:
-        yield Change(ChangeKind.REORDERED, new.name, new=", ".join(column.name for column in new.columns))
+        yield ContractChange(ChangeKind.REORDERED, new.name, new=", ".join(column.name for column in new.columns))
     if (old.description, old.tags) != (new.description, new.tags):
-        yield Change(ChangeKind.DOCUMENTATION_CHANGED, new.name)
+        yield ContractChange(ChangeKind.DOCUMENTATION_CHANGED, new.name)
 
 
 def _renamed(old: Sequence[Property], new: Sequence[Property]) -> dict[str, str]:
@@ -113,28 +113,30 @@ def _renamed(old: Sequence[Property], new: Sequence[Property]) -> dict[str, str]
 
 def _properties(
     table: str, old: Sequence[Property], new: Sequence[Property], renamed: dict[str, str], inside: str = ""
-) -> Iterator[Change]:
+) -> Iterator[ContractChange]:
     after = {column.name: column for column in new}
     for column in old:
         name = renamed.get(column.name, column.name)
         if name not in after:
-            yield Change(ChangeKind.COLUMN_REMOVED, table, inside + column.name)
+            yield ContractChange(ChangeKind.COLUMN_REMOVED, table, inside + column.name)
             continue
         if name != column.name:
-            yield Change(ChangeKind.COLUMN_RENAMED, table, inside + column.name, column.name, name)
+            yield ContractChange(ChangeKind.COLUMN_RENAMED, table, inside + column.name, column.name, name)
         yield from _property(table, column, after[name], inside)
     before = {renamed.get(column.name, column.name) for column in old}
     for column in new:
         if column.name not in before:
             kind = ChangeKind.REQUIRED_COLUMN_ADDED if column.required else ChangeKind.COLUMN_ADDED
-            yield Change(kind, table, inside + column.name, new=str(column.type))
+            yield ContractChange(kind, table, inside + column.name, new=str(column.type))
 
 
-def _property(table: str, old: Property, new: Property, inside: str) -> Iterator[Change]:
+def _property(table: str, old: Property, new: Property, inside: str) -> Iterator[ContractChange]:
     name = inside + new.name
 
-    def change(kind: ChangeKind, was: object = None, becomes: object = None) -> Change:
-        return Change(kind, table, name, None if was is None else str(was), None if becomes is None else str(becomes))
+    def change(kind: ChangeKind, was: object = None, becomes: object = None) -> ContractChange:
+        return ContractChange(
+            kind, table, name, None if was is None else str(was), None if becomes is None else str(becomes)
+        )
 
     type_kind = _type_kind(old, new)
     if type_kind is not None:
@@ -179,7 +181,7 @@ def _limit_kind(limit: str, old: Any, new: Any) -> ChangeKind:
     return ChangeKind.LIMIT_LOOSENED if (new > old) == (limit in _UPPER) else ChangeKind.LIMIT_TIGHTENED
 
 
-def _values(old: Property, new: Property, change: Any) -> Iterator[Change]:
+def _values(old: Property, new: Property, change: Any) -> Iterator[ContractChange]:
     if old.values is None and new.values is None:
         return
     if old.values is None or new.values is None:
@@ -193,9 +195,9 @@ def _values(old: Property, new: Property, change: Any) -> Iterator[Change]:
         yield change(ChangeKind.VALUES_REMOVED, ", ".join(map(str, fewer)))
 
 
-def _keys(old: Described, new: Described, renamed: dict[str, str]) -> Iterator[Change]:
+def _keys(old: DescribedTable, new: DescribedTable, renamed: dict[str, str]) -> Iterator[ContractChange]:
     was, becomes = tuple(renamed.get(name, name) for name in old.key), new.key
     if was == becomes:
         return
     kind = ChangeKind.KEY_CHANGED if was and becomes else ChangeKind.KEY_ADDED if becomes else ChangeKind.KEY_REMOVED
-    yield Change(kind, new.name, old=", ".join(was) or None, new=", ".join(becomes) or None)
+    yield ContractChange(kind, new.name, old=", ".join(was) or None, new=", ".join(becomes) or None)

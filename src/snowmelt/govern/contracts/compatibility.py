@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from snowmelt.govern.contracts.changes import Change, ChangeKind, changes
+from snowmelt.govern.contracts.changes import ChangeKind, ContractChange, changes
 from snowmelt.govern.contracts.model import Compatibility, Contract
 from snowmelt.govern.contracts.versions import Bump, Version
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class CompatibilityEffect:
     readers: bool
     """Breaks those who read the old version."""
     writers: bool
@@ -20,9 +20,9 @@ class Effect:
     """The least that it asks for where it breaks nobody."""
 
 
-_NOBODY, _READERS = Effect(readers=False, writers=False), Effect(readers=True, writers=False)
-_WRITERS, _BOTH = Effect(readers=False, writers=True), Effect(readers=True, writers=True)
-EFFECTS: dict[ChangeKind, Effect] = {
+_NOBODY, _READERS = CompatibilityEffect(readers=False, writers=False), CompatibilityEffect(readers=True, writers=False)
+_WRITERS, _BOTH = CompatibilityEffect(readers=False, writers=True), CompatibilityEffect(readers=True, writers=True)
+EFFECTS: dict[ChangeKind, CompatibilityEffect] = {
     ChangeKind.TABLE_ADDED: _NOBODY,
     ChangeKind.TABLE_REMOVED: _READERS,
     ChangeKind.COLUMN_ADDED: _NOBODY,
@@ -50,7 +50,7 @@ EFFECTS: dict[ChangeKind, Effect] = {
     ChangeKind.OPENED: _NOBODY,
     ChangeKind.CLOSED: _WRITERS,
     ChangeKind.SERVICE_LEVEL_CHANGED: _NOBODY,
-    ChangeKind.DOCUMENTATION_CHANGED: Effect(readers=False, writers=False, bump=Bump.PATCH),
+    ChangeKind.DOCUMENTATION_CHANGED: CompatibilityEffect(readers=False, writers=False, bump=Bump.PATCH),
 }
 
 
@@ -67,7 +67,7 @@ def breaks(kind: ChangeKind, mode: Compatibility) -> bool:
             return False
 
 
-def needed_bump(found: Iterable[Change], mode: Compatibility) -> Bump:
+def needed_bump(found: Iterable[ContractChange], mode: Compatibility) -> Bump:
     return max((Bump.MAJOR if breaks(c.kind, mode) else EFFECTS[c.kind].bump for c in found), default=Bump.NONE)
 
 
@@ -78,10 +78,10 @@ class CompatibilityVerdict:
     old: Version
     new: Version
     mode: Compatibility
-    changes: tuple[Change, ...]
+    changes: tuple[ContractChange, ...]
 
     @property
-    def breaking(self) -> tuple[Change, ...]:
+    def breaking(self) -> tuple[ContractChange, ...]:
         return tuple(change for change in self.changes if breaks(change.kind, self.mode))
 
     @property

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from snowmelt.govern.contracts.model import Contract, Described, TableColumn
+from snowmelt.govern.contracts.model import Contract, DescribedTable, TableColumn
 
 
 class BreachKind(StrEnum):
@@ -28,7 +28,7 @@ class Breach:
 
 
 def breaches(
-    contract: Contract, described: Described, columns: Sequence[TableColumn], *, nullability: bool = True
+    contract: Contract, described: DescribedTable, columns: Sequence[TableColumn], *, nullability: bool = True
 ) -> tuple[Breach, ...]:
     """All that keeps a table with these columns from satisfying the contract.
 
@@ -38,7 +38,7 @@ def breaches(
 
 
 def _breaches(
-    contract: Contract, described: Described, columns: Sequence[TableColumn], *, nullability: bool
+    contract: Contract, described: DescribedTable, columns: Sequence[TableColumn], *, nullability: bool
 ) -> Iterator[Breach]:
     present = {column.name: column for column in columns}
     for declared in described.columns:
@@ -58,7 +58,7 @@ def _breaches(
     yield from _order(contract, described, columns)
 
 
-def _order(contract: Contract, described: Described, columns: Sequence[TableColumn]) -> Iterator[Breach]:
+def _order(contract: Contract, described: DescribedTable, columns: Sequence[TableColumn]) -> Iterator[Breach]:
     """Declared columns come first, in their order: a position is what such a contract promises."""
     if not contract.ordered:
         return

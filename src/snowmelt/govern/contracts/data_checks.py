@@ -9,7 +9,7 @@ from typing import Any
 from sqlglot import exp
 
 from snowmelt.core.names import split_name
-from snowmelt.govern.contracts.model import Described, Property
+from snowmelt.govern.contracts.model import DescribedTable, Property
 
 _COMPARED: dict[str, type[exp.Binary]] = {
     "minimum": exp.LT, "exclusiveMinimum": exp.LTE, "maximum": exp.GT, "exclusiveMaximum": exp.GTE,
@@ -26,7 +26,7 @@ class DataCheck:
     """How many rows are not."""
 
 
-def data_checks(table: Described) -> tuple[DataCheck, ...]:
+def data_checks(table: DescribedTable) -> tuple[DataCheck, ...]:
     return tuple(check for column in table.columns for check in _of_column(table, column))
 
 
@@ -40,7 +40,7 @@ def counting_query(table_name: str, checks: Sequence[DataCheck]) -> str:
     return exp.select(*columns).from_(source).sql("snowflake")
 
 
-def _of_column(table: Described, column: Property) -> Iterator[DataCheck]:
+def _of_column(table: DescribedTable, column: Property) -> Iterator[DataCheck]:
     def check(rule: str, count: exp.Expr) -> DataCheck:
         return DataCheck(column.name, rule, count)
 

@@ -13,7 +13,7 @@ import yaml
 from snowmelt.core import types
 from snowmelt.core.names import literal, quote
 from snowmelt.core.types import DataType, Kind
-from snowmelt.govern.contracts.model import Contract, Described, Property
+from snowmelt.govern.contracts.model import Contract, DescribedTable, Property
 from snowmelt.sql.statements.spelling import spelled
 
 _AVRO_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -42,21 +42,21 @@ _JSON_LIMITS = (
 )  # fmt: skip
 
 
-class Target(StrEnum):
+class ExportTarget(StrEnum):
     AVRO = "avro"
     JSON_SCHEMA = "json-schema"
     DBT = "dbt"
     SQL = "sql"
 
 
-def export(contract: Contract, target: Target) -> str:
+def export(contract: Contract, target: ExportTarget) -> str:
     return _TARGETS[target](contract)
 
 
 # -- Avro --------------------------------------------------------------------------------------------------------------
 
 
-def avro_schema(table: Described) -> dict[str, Any]:
+def avro_schema(table: DescribedTable) -> dict[str, Any]:
     """The record of one row. Names that Avro can't have are spelled with underscores."""
     return _avro_record(table.name, table.columns, table.description)
 
@@ -116,7 +116,7 @@ def _avro(contract: Contract) -> str:
 # -- JSON Schema -------------------------------------------------------------------------------------------------------
 
 
-def json_schema(contract: Contract, table: Described) -> dict[str, Any]:
+def json_schema(contract: Contract, table: DescribedTable) -> dict[str, Any]:
     """The schema of one row as an object."""
     about = {"description": table.description} if table.description else {}
     return {
@@ -171,7 +171,7 @@ def _dbt(contract: Contract) -> str:
     return str(yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=120))
 
 
-def _dbt_model(contract: Contract, table: Described) -> dict[str, Any]:
+def _dbt_model(contract: Contract, table: DescribedTable) -> dict[str, Any]:
     meta = {"contract": contract.name, "contract_version": str(contract.version)}
     if contract.document.domain:
         meta["domain"] = contract.document.domain
@@ -185,7 +185,7 @@ def _dbt_model(contract: Contract, table: Described) -> dict[str, Any]:
     return model
 
 
-def _dbt_column(table: Described, column: Property) -> dict[str, Any]:
+def _dbt_column(table: DescribedTable, column: Property) -> dict[str, Any]:
     # dbt writes names as they stand, and SQL folds them.
     plain = quote(column.name) == column.name
     found: dict[str, Any] = {"name": column.name.lower()} if plain else {"name": column.name, "quote": True}
@@ -210,7 +210,7 @@ def _sql(contract: Contract) -> str:
     return "\n".join(_create_table(table) for table in contract.tables)
 
 
-def _create_table(table: Described) -> str:
+def _create_table(table: DescribedTable) -> str:
     lines = [_sql_column(column) for column in table.columns]
     if table.key:
         lines.append(f"PRIMARY KEY ({', '.join(map(spelled, table.key))})")
@@ -230,9 +230,9 @@ def _sql_column(column: Property) -> str:
     return " ".join(words)
 
 
-_TARGETS: dict[Target, Callable[[Contract], str]] = {
-    Target.AVRO: _avro,
-    Target.JSON_SCHEMA: _json,
-    Target.DBT: _dbt,
-    Target.SQL: _sql,
+_TARGETS: dict[ExportTarget, Callable[[Contract], str]] = {
+    ExportTarget.AVRO: _avro,
+    ExportTarget.JSON_SCHEMA: _json,
+    ExportTarget.DBT: _dbt,
+    ExportTarget.SQL: _sql,
 }

@@ -63,7 +63,7 @@ class Property:
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class DescribedTable:
     """A table that a contract describes."""
 
     name: str
@@ -87,7 +87,7 @@ class Contract:
     name: str
     version: Version
     status: str
-    tables: tuple[Described, ...]
+    tables: tuple[DescribedTable, ...]
     text: str
     """The document, as written."""
     document: OpenDataContractStandard
@@ -98,12 +98,12 @@ class Contract:
     open: bool = False
     """Whether a table may have columns that are not declared."""
 
-    def table(self, name: str) -> Described | None:
+    def table(self, name: str) -> DescribedTable | None:
         """What is said about a table: under its name, or what there is when that is only one."""
         found = next((table for table in self.tables if table.name == name), None)
         return found or (self.tables[0] if len(self.tables) == 1 else None)
 
-    def named_columns(self) -> Iterator[tuple[Described, Property]]:
+    def named_columns(self) -> Iterator[tuple[DescribedTable, Property]]:
         for table in self.tables:
             for column in table.columns:
                 yield table, column

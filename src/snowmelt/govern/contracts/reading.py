@@ -20,7 +20,7 @@ from snowmelt.core.names import split_name
 from snowmelt.core.yaml_text import load_yaml
 from snowmelt.govern.contracts import linting
 from snowmelt.govern.contracts.linting import ContractFinding, LintSeverity
-from snowmelt.govern.contracts.model import Compatibility, Contract, Described, Property
+from snowmelt.govern.contracts.model import Compatibility, Contract, DescribedTable, Property
 from snowmelt.govern.contracts.types import DeclaredType, declared_type
 from snowmelt.govern.contracts.versions import parse_version
 
@@ -119,8 +119,8 @@ def _path(parts: Iterable[object]) -> str:
     return shown or "$"
 
 
-def _described(item: SchemaObject) -> Described:
-    return Described(
+def _described(item: SchemaObject) -> DescribedTable:
+    return DescribedTable(
         name=folded(item.physicalName or item.name or ""),
         columns=tuple(_property(column, column=True) for column in item.properties or ()),
         description=item.description,

@@ -24,7 +24,7 @@ class ColumnEntry(_Entry):
     tags: tuple[str, ...] = ()
 
 
-class Named(_Entry):
+class NamedEntry(_Entry):
     database: str
     schema_name: str
     name: str
@@ -46,7 +46,7 @@ class CheckEntry(_Entry):
     message: str | None = None
 
 
-class RelationEntry(Named):
+class RelationEntry(NamedEntry):
     kind: str
     """TABLE, DYNAMIC TABLE or VIEW."""
     columns: tuple[ColumnEntry, ...] = ()
@@ -64,7 +64,7 @@ class ConsumerEntry(_Entry):
     columns: tuple[str, ...] = ()
 
 
-class ContractEntry(Named):
+class ContractEntry(NamedEntry):
     version: str
     versions: tuple[str, ...]
     compatibility: str
@@ -74,7 +74,7 @@ class ContractEntry(Named):
     document: str = ""
 
 
-class ProductEntry(Named):
+class ProductEntry(NamedEntry):
     product_owner: str | None = None
     domain: str | None = None
     objects: tuple[str, ...] = ()
@@ -91,7 +91,7 @@ class ProductEntry(Named):
         return AVAILABILITY.get(self.availability_tier or 0)
 
 
-class Snapshot(_Entry):
+class CatalogSnapshot(_Entry):
     taken_at: datetime
     products: tuple[ProductEntry, ...] = ()
     contracts: tuple[ContractEntry, ...] = ()

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from html import escape
 
-from snowmelt.govern.data_catalog.model import RelationEntry, Snapshot
+from snowmelt.govern.data_catalog.model import CatalogSnapshot, RelationEntry
 
 _WIDTH, _HEIGHT, _ACROSS, _DOWN, _MARGIN = 190, 40, 70, 18, 12
 _LETTERS = 24
 """As many as fit into a box."""
 
 
-def neighbourhood(snapshot: Snapshot, names: Iterable[str]) -> dict[str, tuple[str, ...]]:
+def neighbourhood(snapshot: CatalogSnapshot, names: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """The objects with everything above and below them, each with what it reads."""
     reads = {item.full_name: item.reads for item in snapshot.relations}
     readers: dict[str, list[str]] = {}
@@ -50,7 +50,7 @@ def layers(reads: dict[str, tuple[str, ...]]) -> list[list[str]]:
     return found
 
 
-def picture(snapshot: Snapshot, names: Iterable[str], link: Callable[[RelationEntry], str]) -> str:
+def picture(snapshot: CatalogSnapshot, names: Iterable[str], link: Callable[[RelationEntry], str]) -> str:
     """An SVG of what the objects are made of and what is made of them; empty when there is nothing to show."""
     wanted = list(names)
     reads = neighbourhood(snapshot, wanted)
@@ -68,7 +68,7 @@ def picture(snapshot: Snapshot, names: Iterable[str], link: Callable[[RelationEn
     )
 
 
-def _entries(snapshot: Snapshot, names: Iterable[str]) -> Iterable[tuple[str, RelationEntry]]:
+def _entries(snapshot: CatalogSnapshot, names: Iterable[str]) -> Iterable[tuple[str, RelationEntry]]:
     for name in names:
         entry = snapshot.relation(name)
         if entry is not None:

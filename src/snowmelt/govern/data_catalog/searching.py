@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from snowmelt.govern.data_catalog.model import Named, RelationEntry, Snapshot
+from snowmelt.govern.data_catalog.model import CatalogSnapshot, NamedEntry, RelationEntry
 
 _NAME, _COLUMN, _ABOUT = 60, 40, 20
 _WHOLE, _BEGINS = 40, 15
@@ -16,7 +16,7 @@ _PRODUCT = 10
 @dataclass(frozen=True, slots=True)
 class Hit:
     kind: str
-    item: Named
+    item: NamedEntry
     column: str | None
     text: str
     """What the words were found in."""
@@ -32,14 +32,14 @@ class _Text:
     weight: int
 
 
-def search(snapshot: Snapshot, words: str) -> list[Hit]:
+def search(snapshot: CatalogSnapshot, words: str) -> list[Hit]:
     """What has all the words somewhere, best first; for each object and each column the text that counts most."""
     wanted = words.lower().split()
     found = [hit for kind, item, texts in _searched(snapshot) for hit in _hits(kind, item, texts, wanted)]
     return sorted(found, key=lambda hit: (-hit.score, hit.item.full_name, hit.column or ""))
 
 
-def _hits(kind: str, item: Named, texts: list[_Text], wanted: list[str]) -> Iterator[Hit]:
+def _hits(kind: str, item: NamedEntry, texts: list[_Text], wanted: list[str]) -> Iterator[Hit]:
     whole = " ".join(text.text.lower() for text in texts if text.text)
     if not wanted or not all(word in whole for word in wanted):
         return
@@ -64,7 +64,7 @@ def _score(text: _Text, wanted: list[str]) -> int:
     return score + (_BEGINS if lower.startswith(wanted[0]) else 0)
 
 
-def _searched(snapshot: Snapshot) -> Iterator[tuple[str, Named, list[_Text]]]:
+def _searched(snapshot: CatalogSnapshot) -> Iterator[tuple[str, NamedEntry, list[_Text]]]:
     for product in snapshot.products:
         tags = " ".join(f"{tag} {value}" for tag, value in product.tags.items())
         about = (
@@ -81,7 +81,7 @@ def _searched(snapshot: Snapshot) -> Iterator[tuple[str, Named, list[_Text]]]:
         yield relation.kind, relation, [_name(relation), _Text(None, relation.description, _ABOUT), *_columns(relation)]
 
 
-def _name(item: Named) -> _Text:
+def _name(item: NamedEntry) -> _Text:
     return _Text(None, item.name, _NAME)
 
 

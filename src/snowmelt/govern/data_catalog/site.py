@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from importlib.resources import files
 
-from snowmelt.govern.data_catalog.model import ContractEntry, Named, ProductEntry, RelationEntry, Snapshot
+from snowmelt.govern.data_catalog.model import CatalogSnapshot, ContractEntry, NamedEntry, ProductEntry, RelationEntry
 from snowmelt.govern.data_catalog.pictures import picture
 
 _ASSETS = ("catalog.css", "catalog.js")
 
 
-def pages(snapshot: Snapshot) -> dict[str, str]:
+def pages(snapshot: CatalogSnapshot) -> dict[str, str]:
     """The files of the site by their path. The same snapshot gives the same files."""
     site = _Site(snapshot)
     found = {"index.html": site.index(), "search.js": site.search_index()}
@@ -27,7 +27,7 @@ def pages(snapshot: Snapshot) -> dict[str, str]:
 
 
 class _Site:
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: CatalogSnapshot) -> None:
         self.snapshot = snapshot
         self.contracts = {item.full_name: item for item in snapshot.contracts}
         self.products_of: dict[str, list[ProductEntry]] = {}
@@ -118,7 +118,7 @@ class _Site:
         ]  # fmt: skip
         return f"const ENTRIES = {json.dumps(entries, ensure_ascii=False)};\n"
 
-    def _searchable(self) -> Iterator[tuple[str, Named, list[str | None]]]:
+    def _searchable(self) -> Iterator[tuple[str, NamedEntry, list[str | None]]]:
         for product in self.snapshot.products:
             tags = [f"{tag} {value}" for tag, value in product.tags.items()]
             about = [product.description, product.domain, product.product_owner, product.documentation]
@@ -131,14 +131,14 @@ class _Site:
 
     # -- parts ----------------------------------------------------------------------------------------------------
 
-    def path(self, item: Named) -> str:
+    def path(self, item: NamedEntry) -> str:
         """A file for each object: readable, and different for names that only differ in what files can't have."""
         folder = {ProductEntry: "products", ContractEntry: "contracts"}.get(type(item), "objects")
         plain = re.sub(r"[^A-Za-z0-9_.-]", "_", item.full_name)
         mark = "" if plain == item.full_name.upper() else "-" + hashlib.sha256(item.full_name.encode()).hexdigest()[:8]
         return f"{folder}/{plain}{mark}.html"
 
-    def _link(self, item: Named, up: str) -> str:
+    def _link(self, item: NamedEntry, up: str) -> str:
         return f'<a href="{escape(up + self.path(item))}">{escape(item.full_name)}</a>'
 
     def _named(self, name: str) -> str:
@@ -182,7 +182,7 @@ def _documentation(value: str | None) -> str:
     return _text(value)
 
 
-def _described(item: Named) -> str:
+def _described(item: NamedEntry) -> str:
     return f'<p class="about">{escape(item.description)}</p>' if item.description else ""
 
 

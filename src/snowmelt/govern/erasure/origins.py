@@ -22,7 +22,7 @@ ColumnsOf = Callable[[exp.Table], Sequence[str] | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class ValueOrigin:
     table: exp.Table
     value: exp.Expr
     conditions: tuple[exp.Expr, ...] = ()
@@ -37,7 +37,7 @@ class Origin:
 
 @dataclass(slots=True)
 class Origins:
-    found: list[Origin] = field(default_factory=list)
+    found: list[ValueOrigin] = field(default_factory=list)
     unclear: list[str] = field(default_factory=list)
     """Tables whose rows decide the value in a way that can't be turned around."""
 
@@ -121,7 +121,7 @@ class _Reader:
         if item.query is not None:
             self.down(item.query, value, kept, item.around)
         elif item.table is not None:
-            self.origins.found.append(Origin(item.table, value, tuple(kept)))
+            self.origins.found.append(ValueOrigin(item.table, value, tuple(kept)))
 
     def _say_unclear(self, used: set[str], items: Mapping[str, _Item]) -> None:
         for alias in sorted(used):

@@ -6,11 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from snowmelt.govern.lineage.flows import Influence, QueryFlow
-from snowmelt.govern.lineage.graph import Dataset, Link
+from snowmelt.govern.lineage.graph import Dataset, LineageLink
 
 Filled = tuple[QueryFlow, Sequence[str]]
 """A query, and the target's column that each of its outputs fills."""
-Links = Mapping[Dataset, tuple[Link, ...]]
+Links = Mapping[Dataset, tuple[LineageLink, ...]]
 
 
 def links_of(filled: Iterable[Filled], datasets: Mapping[str, Dataset]) -> Links:
@@ -31,11 +31,11 @@ def links_of(filled: Iterable[Filled], datasets: Mapping[str, Dataset]) -> Links
     return {dataset: _links(columns) for dataset, columns in sorted(found.items())}
 
 
-def _links(columns: Mapping[tuple[str, str | None], set[Influence]]) -> tuple[Link, ...]:
+def _links(columns: Mapping[tuple[str, str | None], set[Influence]]) -> tuple[LineageLink, ...]:
     ordered = sorted(columns.items(), key=lambda item: (item[0][1] or "", item[0][0]))
-    return tuple(Link(source, target, frozenset(influences)) for (source, target), influences in ordered)
+    return tuple(LineageLink(source, target, frozenset(influences)) for (source, target), influences in ordered)
 
 
-def same_columns(names: Iterable[str]) -> tuple[Link, ...]:
+def same_columns(names: Iterable[str]) -> tuple[LineageLink, ...]:
     """Every column as it is."""
-    return tuple(Link(name, name, frozenset({Influence.IDENTITY})) for name in names)
+    return tuple(LineageLink(name, name, frozenset({Influence.IDENTITY})) for name in names)

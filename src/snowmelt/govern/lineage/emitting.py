@@ -28,7 +28,7 @@ Build = Callable[[], dict[str, Any] | None]
 """Makes the event, when its turn comes; None when there is nothing to say."""
 
 
-class Sink(Protocol):
+class EventSink(Protocol):
     def send(self, event: dict[str, Any]) -> None:
         """Raises when the event did not arrive."""
         ...
@@ -67,7 +67,7 @@ class HttpSink:
 
 
 @dataclass(frozen=True, slots=True)
-class Pulse:
+class LineagePulse:
     """Asked every so many seconds for events that nothing but the time that has passed calls for."""
 
     seconds: float
@@ -77,7 +77,7 @@ class Pulse:
 class Emitter:
     """Sends events in a thread of its own, in the order in which they came."""
 
-    def __init__(self, sink: Sink, capacity: int, pulse: Pulse | None = None) -> None:
+    def __init__(self, sink: EventSink, capacity: int, pulse: LineagePulse | None = None) -> None:
         self._sink = sink
         self._pulse = pulse
         self._queue: queue.Queue[Build | None] = queue.Queue(capacity)

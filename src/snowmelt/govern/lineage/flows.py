@@ -37,13 +37,13 @@ _DIRECT = (Influence.IDENTITY, Influence.TRANSFORMATION, Influence.AGGREGATION)
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class SourceColumn:
+class FlowColumn:
     source: str
     """What the column belongs to, as whoever asked called it."""
     column: str
 
 
-Origins = Mapping[SourceColumn, frozenset[Influence]]
+Origins = Mapping[FlowColumn, frozenset[Influence]]
 """The source columns of one value, each with every way in which it takes part."""
 NO_ORIGINS: Origins = {}
 
@@ -69,7 +69,7 @@ class QueryFlow:
 
 def combined(*parts: Origins) -> Origins:
     """The origins of a value that several parts make up."""
-    found: dict[SourceColumn, frozenset[Influence]] = {}
+    found: dict[FlowColumn, frozenset[Influence]] = {}
     for part in parts:
         for column, influences in part.items():
             found[column] = found.get(column, frozenset()) | influences

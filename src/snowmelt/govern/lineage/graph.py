@@ -11,7 +11,7 @@ from snowmelt.core.names import quote
 from snowmelt.govern.lineage.flows import Influence
 
 
-class Domain(StrEnum):
+class LineageDomain(StrEnum):
     """What a dataset is. Tables, views and dynamic tables are all TABLE to GET_LINEAGE, as in Snowflake."""
 
     TABLE = "TABLE"
@@ -25,7 +25,7 @@ class Domain(StrEnum):
 
     @property
     def table_like(self) -> bool:
-        return self in (Domain.TABLE, Domain.VIEW, Domain.DYNAMIC_TABLE)
+        return self in (LineageDomain.TABLE, LineageDomain.VIEW, LineageDomain.DYNAMIC_TABLE)
 
 
 class Direction(StrEnum):
@@ -36,7 +36,7 @@ class Direction(StrEnum):
 @dataclass(frozen=True, slots=True, order=True)
 class Dataset:
     id: str
-    domain: Domain
+    domain: LineageDomain
     name: tuple[str, ...]
     """Database, schema and name; of what has no place in the catalog, its name alone."""
     belongs_to: str = ""
@@ -63,7 +63,7 @@ class Process:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Link:
+class LineageLink:
     """One column's way. Without a target column the source column decides the rows; without both, only that is known:
     the one dataset is made from the other."""
 
@@ -77,7 +77,7 @@ class Edge:
     source: Dataset
     target: Dataset
     process: Process
-    links: tuple[Link, ...] = ()
+    links: tuple[LineageLink, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class LineageStep:
     """One edge of a walk, `distance` edges away from where it began."""
 
     edge: Edge
-    link: Link
+    link: LineageLink
     distance: int
 
 
@@ -107,7 +107,7 @@ class LineageGraph:
 
     def walk(self, start: str, direction: Direction, distance: int) -> list[LineageStep]:
         """Every edge between datasets that leads from (or to) this one, the nearest first, each once."""
-        nothing = Link(None, None)
+        nothing = LineageLink(None, None)
         return self._walk((start, None), direction, distance, lambda edge, _: [nothing])
 
     def walk_columns(
@@ -115,7 +115,7 @@ class LineageGraph:
     ) -> list[LineageStep]:
         """The same for one column. With `rows` also where it decides which rows there are, which is where it ends."""
 
-        def follow(edge: Edge, at: str | None) -> Iterator[Link]:
+        def follow(edge: Edge, at: str | None) -> Iterator[LineageLink]:
             for link in edge.links:
                 here = link.source_column if direction is Direction.DOWNSTREAM else link.target_column
                 followed = link.source_column is not None and (link.target_column is not None or rows)
@@ -127,7 +127,7 @@ class LineageGraph:
     def copied_from(self, start: str, column: str) -> Iterator[tuple[Dataset, str]]:
         """The columns whose values a column has as they are, the nearest first."""
 
-        def follow(edge: Edge, at: str | None) -> Iterator[Link]:
+        def follow(edge: Edge, at: str | None) -> Iterator[LineageLink]:
             return (link for link in edge.links if link.target_column == at and Influence.IDENTITY in link.influences)
 
         for step in self._walk((start, column), Direction.UPSTREAM, len(self.edges), follow):
@@ -139,7 +139,7 @@ class LineageGraph:
         start: tuple[str, str | None],
         direction: Direction,
         distance: int,
-        follow: Callable[[Edge, str | None], Iterable[Link]],
+        follow: Callable[[Edge, str | None], Iterable[LineageLink]],
     ) -> list[LineageStep]:
         down = direction is Direction.DOWNSTREAM
         edges = self._out_of if down else self._into

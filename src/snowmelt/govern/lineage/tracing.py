@@ -14,11 +14,11 @@ from sqlglot import exp
 
 from snowmelt.govern.lineage.flows import (
     NO_ORIGINS,
+    FlowColumn,
     Influence,
     Origins,
     OutputFlow,
     QueryFlow,
-    SourceColumn,
     combined,
     through,
 )
@@ -44,7 +44,7 @@ class _Item:
     def column(self, name: str) -> Origins | None:
         if name in self.columns or self.reference is None:
             return self.columns.get(name)
-        return {SourceColumn(self.reference, name): frozenset({Influence.IDENTITY})}
+        return {FlowColumn(self.reference, name): frozenset({Influence.IDENTITY})}
 
 
 @dataclass(slots=True)

@@ -32,7 +32,7 @@ _IGNORED = frozenset(
 _WARNINGS = frozenset({"warning", "info"})
 
 
-class Arguments:
+class ExpectationArguments:
     """The arguments of one expectation, each asked for once. What nobody asked for must not be ignored."""
 
     def __init__(self, table: str, given: Mapping[str, Any]) -> None:
@@ -89,7 +89,7 @@ def _add(found: Collected, table: str, kind: str, item: Mapping[str, Any], given
     rule = _RULES.get(kind)
     if rule is None:
         raise UnmappedError("there is no such check")
-    arguments = Arguments(table, given)
+    arguments = ExpectationArguments(table, given)
     mostly = arguments.take("mostly")
     wanted = rule(arguments)
     if arguments.left():
@@ -111,23 +111,23 @@ _PER_ROW = frozenset({"NOT_NULL", "ACCEPTED_VALUES", "RANGE", "LENGTH", "EXPRESS
 # -- rows -------------------------------------------------------------------------------------------------------------
 
 
-def _not_null(given: Arguments) -> list[Wanted]:
+def _not_null(given: ExpectationArguments) -> list[Wanted]:
     return [Wanted("NOT_NULL", (given.column(),))]
 
 
-def _unique(given: Arguments) -> list[Wanted]:
+def _unique(given: ExpectationArguments) -> list[Wanted]:
     return [Wanted("UNIQUE", (given.column(),))]
 
 
-def _compound_unique(given: Arguments) -> list[Wanted]:
+def _compound_unique(given: ExpectationArguments) -> list[Wanted]:
     return [Wanted("UNIQUE", given.columns())]
 
 
-def _in_set(given: Arguments) -> list[Wanted]:
+def _in_set(given: ExpectationArguments) -> list[Wanted]:
     return [Wanted("ACCEPTED_VALUES", (given.column(),), options={"values": values_of(given.need("value_set"))})]
 
 
-def _between(given: Arguments) -> list[Wanted]:
+def _between(given: ExpectationArguments) -> list[Wanted]:
     column = given.column()
     strict = {"min": bool(given.take("strict_min")), "max": bool(given.take("strict_max"))}
     raw = {"min": given.take("min_value"), "max": given.take("max_value")}
@@ -141,34 +141,34 @@ def _between(given: Arguments) -> list[Wanted]:
     return [_expression(" AND ".join(parts))]
 
 
-def _lengths(given: Arguments) -> list[Wanted]:
+def _lengths(given: ExpectationArguments) -> list[Wanted]:
     return [Wanted("LENGTH", (given.column(),), options=bounds_of(*given.bounds()))]
 
 
-def _length(given: Arguments) -> list[Wanted]:
+def _length(given: ExpectationArguments) -> list[Wanted]:
     value = shown(number_of(given.need("value")))
     return [Wanted("LENGTH", (given.column(),), options={"min": value, "max": value})]
 
 
-def _condition(template: str, argument: str) -> Callable[[Arguments], list[Wanted]]:
+def _condition(template: str, argument: str) -> Callable[[ExpectationArguments], list[Wanted]]:
     """One over a column `{0}` and a string `{1}`."""
 
-    def build(given: Arguments) -> list[Wanted]:
+    def build(given: ExpectationArguments) -> list[Wanted]:
         return [_expression(template.format(spelled(given.column()), literal(str(given.need(argument)))))]
 
     return build
 
 
-def _null(given: Arguments) -> list[Wanted]:
+def _null(given: ExpectationArguments) -> list[Wanted]:
     return [_expression(f"{spelled(given.column())} IS NULL")]
 
 
-def _not_in_set(given: Arguments) -> list[Wanted]:
+def _not_in_set(given: ExpectationArguments) -> list[Wanted]:
     return [_expression(f"{spelled(given.column())} NOT IN ({', '.join(values_of(given.need('value_set')))})")]
 
 
-def _pair(operator: str) -> Callable[[Arguments], list[Wanted]]:
-    def build(given: Arguments) -> list[Wanted]:
+def _pair(operator: str) -> Callable[[ExpectationArguments], list[Wanted]]:
+    def build(given: ExpectationArguments) -> list[Wanted]:
         first, second = given.column("column_A"), given.column("column_B")
         word = f"{operator}=" if given.take("or_equal") else operator
         return [_expression(f"{spelled(first)} {word} {spelled(second)}")]
@@ -176,7 +176,7 @@ def _pair(operator: str) -> Callable[[Arguments], list[Wanted]]:
     return build
 
 
-def _different_in_row(given: Arguments) -> list[Wanted]:
+def _different_in_row(given: ExpectationArguments) -> list[Wanted]:
     pairs = combinations(map(spelled, given.columns()), 2)
     return [_expression(" AND ".join(f"{first} <> {second}" for first, second in pairs))]
 
@@ -188,55 +188,55 @@ def _expression(text: str) -> Wanted:
 # -- the table --------------------------------------------------------------------------------------------------------
 
 
-def _exists(given: Arguments) -> list[Wanted]:
+def _exists(given: ExpectationArguments) -> list[Wanted]:
     return [Wanted("SCHEMA", options={"values": (literal(spelled(given.column())),)})]
 
 
-def _column_set(given: Arguments) -> list[Wanted]:
+def _column_set(given: ExpectationArguments) -> list[Wanted]:
     columns = given.columns("column_set")
     if given.take("exact_match") is not False:
         raise UnmappedError("other columns can't be forbidden")
     return [Wanted("SCHEMA", options={"values": tuple(literal(spelled(column)) for column in columns)})]
 
 
-def _of_type(given: Arguments) -> list[Wanted]:
+def _of_type(given: ExpectationArguments) -> list[Wanted]:
     column, type_ = given.column(), str(given.need("type_"))
     if parse_type(type_) is None:
         raise UnmappedError(f"{type_} is not an SQL type")
     return [Wanted("SCHEMA", options={"values": (literal(f"{spelled(column)} {type_}"),)})]
 
 
-def _row_count(given: Arguments) -> list[Wanted]:
+def _row_count(given: ExpectationArguments) -> list[Wanted]:
     return [Wanted("ROW_COUNT", options=bounds_of(*given.bounds()))]
 
 
-def _row_count_is(given: Arguments) -> list[Wanted]:
+def _row_count_is(given: ExpectationArguments) -> list[Wanted]:
     value = number_of(given.need("value"))
     return [Wanted("ROW_COUNT", options=bounds_of(value, value))]
 
 
-def _same_row_count(given: Arguments) -> list[Wanted]:
+def _same_row_count(given: ExpectationArguments) -> list[Wanted]:
     other = table_name(str(given.need("other_table_name")))
     query = f"SELECT (SELECT COUNT(*) FROM {given.table}) - (SELECT COUNT(*) FROM {other})"
     return [measured_by(query, 0, 0)]
 
 
-def _measure(kind: str, **options: object) -> Callable[[Arguments], list[Wanted]]:
-    def build(given: Arguments) -> list[Wanted]:
+def _measure(kind: str, **options: object) -> Callable[[ExpectationArguments], list[Wanted]]:
+    def build(given: ExpectationArguments) -> list[Wanted]:
         return [Wanted(kind, (given.column(),), options={**bounds_of(*given.bounds()), **options})]
 
     return build
 
 
-def _aggregate(template: str) -> Callable[[Arguments], list[Wanted]]:
-    def build(given: Arguments) -> list[Wanted]:
+def _aggregate(template: str) -> Callable[[ExpectationArguments], list[Wanted]]:
+    def build(given: ExpectationArguments) -> list[Wanted]:
         query = f"SELECT {template.format(spelled(given.column()))} FROM {given.table}"
         return [measured_by(query, *given.bounds())]
 
     return build
 
 
-def _quantiles(given: Arguments) -> list[Wanted]:
+def _quantiles(given: ExpectationArguments) -> list[Wanted]:
     column, ranges = given.column(), given.need("quantile_ranges")
     given.take("allow_relative_error")
     pairs = zip(ranges["quantiles"], ranges["value_ranges"], strict=True)
@@ -246,14 +246,14 @@ def _quantiles(given: Arguments) -> list[Wanted]:
     ]
 
 
-def _non_null_share(given: Arguments) -> list[Wanted]:
+def _non_null_share(given: ExpectationArguments) -> list[Wanted]:
     column, (low, high) = given.column(), given.bounds()
     if low is None or high not in (None, 1):
         raise UnmappedError("at most so many values that are not NULL has no counterpart")
     return [Wanted("COMPLETENESS", (column,), options={"min": shown(round(low * 100, 9))})]
 
 
-_RULES: Mapping[str, Callable[[Arguments], list[Wanted]]] = {
+_RULES: Mapping[str, Callable[[ExpectationArguments], list[Wanted]]] = {
     "expect_column_values_to_not_be_null": _not_null,
     "expect_column_values_to_be_null": _null,
     "expect_column_values_to_be_unique": _unique,

@@ -14,10 +14,10 @@ from typing import Any
 
 from snowmelt.core import errors
 from snowmelt.engine.jars import ensure_jars, locked_jars, require_java
-from snowmelt.ingest.cdc.feed import EngineFailedError, Event, FeedBatch, Schema
-from snowmelt.ingest.cdc.history import History, history_file
+from snowmelt.ingest.cdc.feed import EngineFailedError, FeedBatch, FeedEvent, TopicSchema
+from snowmelt.ingest.cdc.history import SchemaHistory, history_file
 from snowmelt.ingest.cdc.kinds import kind_of
-from snowmelt.ingest.cdc.sources import Source
+from snowmelt.ingest.cdc.sources import CapturedSource
 
 TOPIC_PREFIX = "snowmelt"
 HEARTBEATS = "__debezium-heartbeat"
@@ -29,7 +29,7 @@ _LOG_TAIL = 4000
 Offset = Mapping[str, str | int | bool | None]
 
 
-def connector_properties(source: Source) -> dict[str, str]:
+def connector_properties(source: CapturedSource) -> dict[str, str]:
     """What both routes tell Debezium about a source, but for the password and for where records go."""
     tables = [*source.tables, *([source.signal_table] if source.signal_table is not None else [])]
     properties = {
@@ -67,7 +67,7 @@ def snapshot_order(tables: Sequence[str]) -> dict[str, Any]:
     return {"data-collections": list(tables), "type": "INCREMENTAL"}
 
 
-def engine_properties(source: Source, name: str, folder: Path) -> dict[str, str]:
+def engine_properties(source: CapturedSource, name: str, folder: Path) -> dict[str, str]:
     """For the embedded engine. What it keeps in `folder` is not needed again; see `history_file` for what is."""
     properties = connector_properties(source) | {
         "name": name,
@@ -100,14 +100,14 @@ def engine_properties(source: Source, name: str, folder: Path) -> dict[str, str]
 class DebeziumProcess:
     """An embedded engine, as a feed."""
 
-    def __init__(self, source: Source, name: str, offset: Offset | None, folder: Path) -> None:
+    def __init__(self, source: CapturedSource, name: str, offset: Offset | None, folder: Path) -> None:
         require_java()
         kind = kind_of(source)
         jars = ensure_jars(jars=locked_jars(kind.JARS))
         properties = engine_properties(source, name, folder)
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
-        self._history = History(history_file(folder)) if kind.KEEPS_HISTORY else None
+        self._history = SchemaHistory(history_file(folder)) if kind.KEEPS_HISTORY else None
         if self._history is not None:
             self._history.prepare(anew=offset is None)
         self._log = folder / "engine.log"
@@ -137,11 +137,11 @@ class DebeziumProcess:
 
     def batches(self) -> Iterator[FeedBatch]:
         assert self._process.stdout is not None
-        schemas: list[Schema] = []
+        schemas: list[TopicSchema] = []
         for line in self._process.stdout:
             message = json.loads(line)
             if "schema" in message:
-                schemas.append(Schema(message["schema"], message["topic"], message["key"], message["value"]))
+                schemas.append(TopicSchema(message["schema"], message["topic"], message["key"], message["value"]))
             elif "batch" in message:
                 if self._history is not None:
                     self._history.keep()
@@ -188,15 +188,15 @@ class DebeziumProcess:
     def asked_to_stop(self) -> bool:
         return self._stopping
 
-    def _events(self, count: int) -> tuple[Event, ...]:
+    def _events(self, count: int) -> tuple[FeedEvent, ...]:
         assert self._process.stdout is not None
-        events: list[Event] = []
+        events: list[FeedEvent] = []
         for _ in range(count):
             line = self._process.stdout.readline()
             if not line.endswith(b"\n"):
                 raise EngineFailedError(f"the engine's process died in the middle of a batch: {self._last_words()}")
             topic, schema, key, value = line[:-1].decode().split("\t")
-            events.append(Event(topic, int(schema), key, value))
+            events.append(FeedEvent(topic, int(schema), key, value))
         return tuple(events)
 
     def _say(self, text: str) -> None:

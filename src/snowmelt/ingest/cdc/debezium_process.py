@@ -34,7 +34,7 @@ _STOP = "stop"
 _CLOSING_SECONDS = 10.0
 
 
-class Link:
+class ParentLink:
     """The two pipes to the process that started this one."""
 
     def __init__(self, out: BinaryIO) -> None:
@@ -70,7 +70,7 @@ class Link:
         return acknowledged
 
 
-class Shapes:
+class TopicShapes:
     """Tells each shape of a topic's rows once, and then refers to it by a number."""
 
     def __init__(self, converter: Any) -> None:
@@ -106,7 +106,7 @@ class Shapes:
 class Unconfirmed:
     """Batches that were told, oldest first: their last records are confirmed to the source once they are safe."""
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: ParentLink) -> None:
         self._link = link
         self._last: dict[int, Any] = {}
 
@@ -125,7 +125,7 @@ class Unconfirmed:
             committer.markBatchFinished()
 
 
-def _consumer(link: Link, full: int) -> Any:
+def _consumer(link: ParentLink, full: int) -> Any:
     """Full batches are of so many records: behind one there are more."""
     # Java classes exist only once the JVM runs, so this one is made here.
     converter = jpype.JClass("org.apache.kafka.connect.json.JsonConverter")()
@@ -135,7 +135,7 @@ def _consumer(link: Link, full: int) -> Any:
     # Otherwise a NULL in a column that has a default would arrive as the default.
     settings.put("replace.null.with.default", "false")
     converter.configure(settings, False)
-    shapes = Shapes(converter)
+    shapes = TopicShapes(converter)
 
     def text(topic: str, schema: Any, value: Any) -> bytes:
         return bytes(converter.fromConnectData(topic, schema, value)) if value is not None else b""
@@ -172,7 +172,7 @@ def _consumer(link: Link, full: int) -> Any:
     return Consumer()
 
 
-def _completion(link: Link, done: threading.Event) -> Any:
+def _completion(link: ParentLink, done: threading.Event) -> Any:
     @JImplements("io.debezium.engine.DebeziumEngine$CompletionCallback")
     class Completion:
         @JOverride
@@ -235,7 +235,7 @@ def main() -> int:
     # Ctrl-C in a terminal reaches every process there; the one that started this one decides.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     order = json.loads(sys.stdin.readline())
-    link = Link(out)
+    link = ParentLink(out)
     threading.Thread(target=link.listen, daemon=True).start()
     jpype.startJVM(*order["java_options"], classpath=order["jars"], convertStrings=False)
     properties = jpype.java.util.Properties()
@@ -264,7 +264,7 @@ def main() -> int:
     os._exit(0)
 
 
-def _run(engine: Any, done: threading.Event, link: Link) -> None:
+def _run(engine: Any, done: threading.Event, link: ParentLink) -> None:
     try:
         engine.run()
     except Exception as error:

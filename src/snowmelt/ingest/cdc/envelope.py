@@ -41,7 +41,7 @@ class Operation(StrEnum):
     TRUNCATE = "TRUNCATE"
 
 
-class Snapshot(StrEnum):
+class SnapshotMark(StrEnum):
     """Whether a change was read by a snapshot, and where in it."""
 
     NONE = ""
@@ -58,7 +58,7 @@ class PoisonError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class CapturedChange:
     """What happened to one row of the source."""
 
     operation: Operation
@@ -75,7 +75,7 @@ class Change:
     sequence: str | None = None
     row: int = 0
     """Which of the rows at that position; zero where nobody counts them."""
-    snapshot: Snapshot = Snapshot.NONE
+    snapshot: SnapshotMark = SnapshotMark.NONE
     schema: int = 0
     """The number of the shape that its rows have; 0 when it came without one."""
 
@@ -114,16 +114,16 @@ _OPERATIONS = {
     "t": Operation.TRUNCATE,
 }
 _SNAPSHOTS = {
-    "first": Snapshot.FIRST,
-    "first_in_data_collection": Snapshot.MIDDLE,
-    "true": Snapshot.MIDDLE,
-    "last_in_data_collection": Snapshot.LAST_OF_TABLE,
-    "last": Snapshot.LAST,
-    "incremental": Snapshot.INCREMENTAL,
+    "first": SnapshotMark.FIRST,
+    "first_in_data_collection": SnapshotMark.MIDDLE,
+    "true": SnapshotMark.MIDDLE,
+    "last_in_data_collection": SnapshotMark.LAST_OF_TABLE,
+    "last": SnapshotMark.LAST,
+    "incremental": SnapshotMark.INCREMENTAL,
 }
 
 
-def parse(key: str | None, value: str, schema: int = 0) -> Change | None:
+def parse(key: str | None, value: str, schema: int = 0) -> CapturedChange | None:
     """The change that an envelope tells of; None for what is not about a row (transaction borders, messages).
 
     Raises `PoisonError` when it can't be understood.
@@ -148,7 +148,7 @@ def parse(key: str | None, value: str, schema: int = 0) -> Change | None:
         raise PoisonError("the key is not a JSON object")
     if known is Operation.DELETE and before is None and keys is None:
         raise PoisonError("an envelope of DELETE that does not say which row")
-    return Change(
+    return CapturedChange(
         operation=known,
         table=".".join(part for part in (source.get("schema") or source.get("db"), source["table"]) if part),
         key=keys,
@@ -159,7 +159,7 @@ def parse(key: str | None, value: str, schema: int = 0) -> Change | None:
         transaction=_whole(source.get("txId")),
         sequence=_sequence(source),
         row=_whole(source.get("row")) or 0,
-        snapshot=_SNAPSHOTS.get(str(source.get("snapshot")).lower(), Snapshot.NONE),
+        snapshot=_SNAPSHOTS.get(str(source.get("snapshot")).lower(), SnapshotMark.NONE),
         schema=schema,
     )
 

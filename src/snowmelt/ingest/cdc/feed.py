@@ -8,18 +8,18 @@ from typing import Any, Protocol
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class FeedEvent:
     """One record as Debezium gave it, without its schema."""
 
     topic: str
     schema: int
-    """The number of a `Schema`; 0 when it came without one."""
+    """The number of a `TopicSchema`; 0 when it came without one."""
     key: str
     value: str
 
 
 @dataclass(frozen=True, slots=True)
-class Schema:
+class TopicSchema:
     """The shape of a topic's records from here on, as Kafka Connect describes it."""
 
     number: int
@@ -33,8 +33,8 @@ class FeedBatch:
     """Records that are confirmed together, and where the source stands behind them."""
 
     number: int
-    schemas: tuple[Schema, ...]
-    events: tuple[Event, ...]
+    schemas: tuple[TopicSchema, ...]
+    events: tuple[FeedEvent, ...]
     offset: dict[str, Any]
 
 

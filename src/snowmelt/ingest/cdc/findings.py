@@ -16,7 +16,7 @@ from sqlalchemy import URL, Connection, NullPool, create_engine, text
 from sqlalchemy.exc import DBAPIError
 
 from snowmelt.core import errors
-from snowmelt.ingest.cdc.sources import Source
+from snowmelt.ingest.cdc.sources import CapturedSource
 
 CONNECTION = "connection"
 LOG = "slot"
@@ -26,7 +26,7 @@ SourceError = DBAPIError
 """What asking a source may raise."""
 
 
-class Status(StrEnum):
+class FindingStatus(StrEnum):
     OK = "OK"
     WARNING = "WARNING"
     MISSING = "MISSING"
@@ -35,7 +35,7 @@ class Status(StrEnum):
 @dataclass(frozen=True, slots=True)
 class SourceFinding:
     check: str
-    status: Status
+    status: FindingStatus
     detail: str
     remedy: str = ""
     """SQL for an administrator of the source; empty when nothing is to be done, or nothing in SQL."""
@@ -70,13 +70,13 @@ def opened(url: URL, settings: Mapping[str, Any]) -> Iterator[Connection]:
         yield connection
 
 
-def findings_of(source: Source, ask: Callable[[], list[SourceFinding]]) -> list[SourceFinding]:
+def findings_of(source: CapturedSource, ask: Callable[[], list[SourceFinding]]) -> list[SourceFinding]:
     """What asking gives; of a source that does not answer, that it does not."""
     try:
         return ask()
     except SourceError as error:
         where = f"{source.user}@{source.host}:{source.port}/{source.database}"
-        return [SourceFinding(CONNECTION, Status.MISSING, f"{where}: {first_line(error)}")]
+        return [SourceFinding(CONNECTION, FindingStatus.MISSING, f"{where}: {first_line(error)}")]
 
 
 def one_row(connection: Connection, query: str, **values: Any) -> Mapping[Any, Any] | None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from snowmelt.ingest.cdc.envelope import UNAVAILABLE, Change, Operation
+from snowmelt.ingest.cdc.envelope import UNAVAILABLE, CapturedChange, Operation
 
 Key = tuple[Any, ...]
 
@@ -19,7 +19,7 @@ Key = tuple[Any, ...]
 class FinalRow:
     """A row after the run; `values` is None when it is gone."""
 
-    change: Change
+    change: CapturedChange
     """The last one, which says when and where in the log."""
     values: dict[str, Any] | None
     moved_from: Key | None = None
@@ -33,19 +33,19 @@ class FinalRow:
 
 @dataclass(slots=True)
 class Folded:
-    emptied_by: Change | None = None
+    emptied_by: CapturedChange | None = None
     """The TRUNCATE that took all rows which were there before."""
     rows: dict[Key, FinalRow] = field(default_factory=dict)
 
 
-def key_of(change: Change, columns: Sequence[str]) -> Key | None:
+def key_of(change: CapturedChange, columns: Sequence[str]) -> Key | None:
     """The values that identify the row; None when the change does not have them all."""
     row = change.key or change.after or change.before or {}
     key = tuple(row.get(column) for column in columns)
     return None if not columns or any(value is None for value in key) else key
 
 
-def fold(changes: Iterable[Change], columns: Sequence[str]) -> Folded:
+def fold(changes: Iterable[CapturedChange], columns: Sequence[str]) -> Folded:
     """The changes are of one table, and all of them have keys."""
     folded = Folded()
     gone: _Gone | None = None
@@ -72,11 +72,11 @@ def fold(changes: Iterable[Change], columns: Sequence[str]) -> Folded:
 class _Gone:
     """A deletion, and what the run had made of the row by then."""
 
-    change: Change
+    change: CapturedChange
     key: Key
     before: FinalRow | None
 
-    def moves_to(self, change: Change) -> bool:
+    def moves_to(self, change: CapturedChange) -> bool:
         """Whether the row is not gone but has another key: Debezium tells one update as a deletion and an insertion."""
         same_position = change.lsn is not None and (change.lsn, change.transaction) == (
             self.change.lsn,
@@ -85,7 +85,7 @@ class _Gone:
         return same_position and change.operation is Operation.INSERT
 
 
-def _move(folded: Folded, change: Change, columns: Sequence[str], key: Key) -> None:
+def _move(folded: Folded, change: CapturedChange, columns: Sequence[str], key: Key) -> None:
     """An update that changes the key itself, when it comes as one change, removes the row under its old key."""
     if change.operation is not Operation.UPDATE or change.before is None:
         return
@@ -94,7 +94,7 @@ def _move(folded: Folded, change: Change, columns: Sequence[str], key: Key) -> N
         folded.rows[old] = FinalRow(change, None)
 
 
-def _completed(change: Change, before: FinalRow | None, moved: _Gone | None) -> FinalRow:
+def _completed(change: CapturedChange, before: FinalRow | None, moved: _Gone | None) -> FinalRow:
     """The new values; those that the source did not send are the ones of the change before, if there is one."""
     assert change.after is not None
     values = dict(change.after)

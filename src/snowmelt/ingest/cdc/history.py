@@ -19,7 +19,7 @@ def history_file(folder: Path) -> Path:
 
 
 @dataclass(slots=True)
-class History:
+class SchemaHistory:
     path: Path
     _kept: int = field(default=-1, init=False)
     """How long it was when it was last brought to the disk."""

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from snowmelt.core.lazy import lazy_imports
-from snowmelt.ingest.cdc.envelope import Change, Operation, Snapshot
+from snowmelt.ingest.cdc.envelope import CapturedChange, Operation, SnapshotMark
 from snowmelt.state.record import Record
 
 with lazy_imports():
@@ -58,7 +58,7 @@ class Deliveries:
     def recent(self) -> tuple[str, ...]:
         return tuple(self._recent)[-REMEMBERED:]
 
-    def is_new(self, change: Change) -> bool:
+    def is_new(self, change: CapturedChange) -> bool:
         """Whether it has not landed; it is remembered then. What snapshots read is never the same twice."""
         last = self.progress.get(change.table, _NOTHING)
         if change.operation is Operation.READ:
@@ -84,12 +84,12 @@ class Deliveries:
         )
         return True
 
-    def begun_snapshot(self, change: Change, tables: Iterable[str]) -> list[str]:
+    def begun_snapshot(self, change: CapturedChange, tables: Iterable[str]) -> list[str]:
         """Which of the tables are read anew from this change on: nothing of them that follows is old.
 
         All rows of a snapshot have its position in the log, so that another position is another snapshot.
         """
-        if change.operation is not Operation.READ or change.snapshot is Snapshot.INCREMENTAL:
+        if change.operation is not Operation.READ or change.snapshot is SnapshotMark.INCREMENTAL:
             return []
         anew = [table for table in tables if self.progress.get(table, _NOTHING).snapshot_lsn != change.lsn]
         begun = TableProgress.model_construct(snapshot_lsn=change.lsn)
@@ -98,7 +98,7 @@ class Deliveries:
         return anew
 
 
-def _was_read(change: Change, last: TableProgress) -> bool:
+def _was_read(change: CapturedChange, last: TableProgress) -> bool:
     """Whether a snapshot that was taken behind the beginning of the log saw the change."""
     if last.snapshot_sees is None or change.transaction is None:
         return False
@@ -108,7 +108,7 @@ def _was_read(change: Change, last: TableProgress) -> bool:
     return visibility.Visibility.parse(last.snapshot_sees).sees(change.transaction)
 
 
-def _is_older(change: Change, last: TableProgress) -> bool:
+def _is_older(change: CapturedChange, last: TableProgress) -> bool:
     if change.lsn is None or last.lsn is None:
         return False
     if change.transaction == last.transaction:

@@ -1,7 +1,7 @@
 """The columns of a source's table: their types here, and their values as they should be.
 
 Debezium says with every shape what the source calls its types (`column.propagate.source.type`). Values come as JSON;
-`Shape.cleaned` makes of them what a reader expects: numbers as numbers, JSON as JSON, dates without a zone.
+`CapturedShape.cleaned` makes of them what a reader expects: numbers as numbers, JSON as JSON, dates without a zone.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class SourceColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class CapturedShape:
     """What the rows of a table look like from some change on."""
 
     table: str
@@ -106,7 +106,7 @@ def folded(name: str) -> str:
     return name.upper() if name == name.lower() else name
 
 
-def shape_of(table: str, key: Mapping[str, Any] | None, value: Mapping[str, Any]) -> Shape | None:
+def shape_of(table: str, key: Mapping[str, Any] | None, value: Mapping[str, Any]) -> CapturedShape | None:
     """The shape that a Connect schema of an envelope describes; None when it is no envelope of a table."""
     fields = {field.get("field"): field for field in value.get("fields", ())}
     row = fields.get("after") or fields.get("before")
@@ -115,7 +115,7 @@ def shape_of(table: str, key: Mapping[str, Any] | None, value: Mapping[str, Any]
     source = str((fields.get("source") or {}).get("name", _POSTGRES))
     columns = tuple(_column(field) if _POSTGRES in source else _binlog_column(field, source) for field in row["fields"])
     keys = tuple(field["field"] for field in key["fields"]) if key and key.get("type") == "struct" else ()
-    return Shape(table, columns, keys)
+    return CapturedShape(table, columns, keys)
 
 
 def _column(field: Mapping[str, Any]) -> SourceColumn:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from snowmelt.ingest.cdc.envelope import Change, Operation, Snapshot
+from snowmelt.ingest.cdc.envelope import CapturedChange, Operation, SnapshotMark
 
 
-def cut_behind(changes: Sequence[Change], ends: Callable[[Change], bool]) -> Iterator[Sequence[Change]]:
+def cut_behind(
+    changes: Sequence[CapturedChange], ends: Callable[[CapturedChange], bool]
+) -> Iterator[Sequence[CapturedChange]]:
     """The changes in parts, of which all but the last end with a change for which `ends` holds."""
     begin = 0
     for index, change in enumerate(changes, 1):
@@ -17,11 +19,17 @@ def cut_behind(changes: Sequence[Change], ends: Callable[[Change], bool]) -> Ite
             begin = index
 
 
-def emptied(first: Change, landed: Iterable[str]) -> list[Change]:
+def emptied(first: CapturedChange, landed: Iterable[str]) -> list[CapturedChange]:
     """A snapshot that is taken once more begins with empty tables: what it does not find is gone."""
     return [
         replace(
-            first, operation=Operation.TRUNCATE, table=table, key=None, before=None, after=None, snapshot=Snapshot.FIRST
+            first,
+            operation=Operation.TRUNCATE,
+            table=table,
+            key=None,
+            before=None,
+            after=None,
+            snapshot=SnapshotMark.FIRST,
         )
         for table in landed
     ]

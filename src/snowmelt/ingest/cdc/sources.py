@@ -21,7 +21,7 @@ class SourceType(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class CapturedSource:
     """A database and what of it is captured. Knows where the password is, never shows it."""
 
     type: SourceType

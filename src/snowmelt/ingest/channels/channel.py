@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.ingest.channels import errors
-from snowmelt.ingest.channels.ports import Appended, ChannelBatch, ChannelDoor, ChannelStatus, Opened, Part
+from snowmelt.ingest.channels.ports import Appended, BatchPart, ChannelBatch, ChannelDoor, ChannelStatus, OpenedChannel
 from snowmelt.ingest.channels.rows import Row, parts_of
 
 GATHERED_ROWS = 5_000
@@ -33,7 +33,7 @@ class Channel:
     takes nothing more: open it again and send what comes after its committed offset token.
     """
 
-    def __init__(self, door: ChannelDoor, opened: Opened, forget: Callable[[Channel], None]) -> None:
+    def __init__(self, door: ChannelDoor, opened: OpenedChannel, forget: Callable[[Channel], None]) -> None:
         self._door = door
         self._ticket = opened.ticket
         self._forget = forget
@@ -94,12 +94,12 @@ class Channel:
         if isinstance(rows, pa.RecordBatch):
             rows = pa.Table.from_batches([rows])
         if isinstance(rows, pa.Table):
-            parts = (Part(rows),)
+            parts = (BatchPart(rows),)
             return self._append(lambda: parts, start_offset_token, end)
         listed = rows if isinstance(rows, Sequence) else list(rows)
         return self._append(lambda: parts_of(listed), start_offset_token, end)
 
-    def _append(self, parts: Callable[[], tuple[Part, ...]], start: str | None, end: str | None) -> Appended:
+    def _append(self, parts: Callable[[], tuple[BatchPart, ...]], start: str | None, end: str | None) -> Appended:
         with self._lock:
             self._check_usable()
             self._send_gathered()
@@ -131,7 +131,7 @@ class Channel:
                 self._failure = error
             raise
 
-    def _send(self, parts: tuple[Part, ...], start: str | None, end: str | None) -> Appended:
+    def _send(self, parts: tuple[BatchPart, ...], start: str | None, end: str | None) -> Appended:
         if not parts and end is None:
             return Appended()
         number = self._number + 1

@@ -13,7 +13,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_before_delay, wait_
 from snowmelt.core.error_json import error_from_json
 from snowmelt.core.errors import SnowmeltError, configuration
 from snowmelt.ingest.channels import errors, wire
-from snowmelt.ingest.channels.ports import Appended, ChannelBatch, ChannelStatus, Opened, OpenRequest, Ticket
+from snowmelt.ingest.channels.ports import Appended, ChannelBatch, ChannelStatus, OpenedChannel, OpenRequest, Ticket
 
 _SESSIONS = "/api/v1/sessions"
 _CHANNELS = "/api/v1/channels"
@@ -58,7 +58,7 @@ class HttpDoor:
 
     # -- the door -------------------------------------------------------------------------------------------------
 
-    def open(self, request: OpenRequest) -> Opened:
+    def open(self, request: OpenRequest) -> OpenedChannel:
         body = wire.open_request_to_json(request)
         return wire.opened_from_json(self._asked(lambda: self._http.post(_CHANNELS, json=body)))
 

@@ -39,7 +39,7 @@ class Ticket:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class BatchPart:
     """Rows that give values for the same columns."""
 
     rows: pa.Table
@@ -56,7 +56,7 @@ class ChannelBatch:
 
     number: int
     """1, 2, 3, … since the channel was opened: one that comes twice counts once."""
-    parts: tuple[Part, ...]
+    parts: tuple[BatchPart, ...]
     start_token: str | None = None
     end_token: str | None = None
     """Committed with the rows; None leaves the committed token as it is."""
@@ -119,7 +119,7 @@ class ChannelStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedChannel:
     ticket: Ticket
     status: ChannelStatus
 
@@ -127,7 +127,7 @@ class Opened:
 class ChannelDoor(Protocol):
     """Raises SnowmeltError for everything that it refuses."""
 
-    def open(self, request: OpenRequest) -> Opened:
+    def open(self, request: OpenRequest) -> OpenedChannel:
         """Takes the channel, and makes it if there is none of that name."""
         ...
 

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from snowmelt.core import errors
-from snowmelt.ingest.channels.ports import Part
+from snowmelt.ingest.channels.ports import BatchPart
 
 Row = Mapping[str, Any]
 
@@ -25,7 +25,7 @@ _ARROW: dict[type, pa.DataType] = {
 }  # fmt: skip
 
 
-def parts_of(rows: Sequence[Row], tokens: Sequence[str | None] | None = None) -> tuple[Part, ...]:
+def parts_of(rows: Sequence[Row], tokens: Sequence[str | None] | None = None) -> tuple[BatchPart, ...]:
     """The rows in parts that have the same columns: one that a row does not name gets its default, not NULL."""
     if not rows:
         return ()
@@ -43,11 +43,13 @@ def parts_of(rows: Sequence[Row], tokens: Sequence[str | None] | None = None) ->
     )
 
 
-def _part(rows: Sequence[Row], tokens: Sequence[str | None] | None, positions: tuple[int, ...] | None = None) -> Part:
+def _part(
+    rows: Sequence[Row], tokens: Sequence[str | None] | None, positions: tuple[int, ...] | None = None
+) -> BatchPart:
     kept = None if tokens is None else tuple(tokens)
     if not rows[0]:
         # Rows without any value are rows all the same: every column gets its default.
-        return Part(pa.table({"": pa.nulls(len(rows))}).select([]), kept, positions)
+        return BatchPart(pa.table({"": pa.nulls(len(rows))}).select([]), kept, positions)
     fields: list[pa.Field] = []
     columns: list[pa.Array] = []
     for name in rows[0]:
@@ -56,7 +58,7 @@ def _part(rows: Sequence[Row], tokens: Sequence[str | None] | None, positions: t
         columns.append(_column(values, kinds))
         documents = DOCUMENTS if kinds and kinds <= _NESTED else None
         fields.append(pa.field(str(name), columns[-1].type, metadata=documents))
-    return Part(pa.Table.from_arrays(columns, schema=pa.schema(fields)), kept, positions)
+    return BatchPart(pa.Table.from_arrays(columns, schema=pa.schema(fields)), kept, positions)
 
 
 def _column(values: list[Any], kinds: set[type]) -> pa.Array:

@@ -20,11 +20,11 @@ import pyarrow as pa
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.ingest.channels.ports import (
     Appended,
+    BatchPart,
     ChannelStatus,
     OnError,
-    Opened,
+    OpenedChannel,
     OpenRequest,
-    Part,
     RowError,
     Ticket,
 )
@@ -46,7 +46,7 @@ def malformed(detail: str) -> SnowmeltError:
 # -- rows ---------------------------------------------------------------------------------------------------------
 
 
-def parts_to_arrow(parts: tuple[Part, ...]) -> bytes:
+def parts_to_arrow(parts: tuple[BatchPart, ...]) -> bytes:
     sink = pa.BufferOutputStream()
     for part in parts:
         rows = part.rows
@@ -59,10 +59,10 @@ def parts_to_arrow(parts: tuple[Part, ...]) -> bytes:
     return bytes(sink.getvalue())
 
 
-def parts_from_arrow(body: bytes) -> tuple[Part, ...]:
+def parts_from_arrow(body: bytes) -> tuple[BatchPart, ...]:
     """Raises `malformed` for anything but whole, valid streams."""
     source = pa.BufferReader(body)
-    parts: list[Part] = []
+    parts: list[BatchPart] = []
     rows = 0
     try:
         _refuse_compressed(body)
@@ -117,10 +117,10 @@ def _is_compressed(metadata: bytes) -> bool:
     return field(inner(header, 1) if is_dictionary else header, 3) != 0
 
 
-def _part(rows: pa.Table) -> Part:
+def _part(rows: pa.Table) -> BatchPart:
     tokens, positions = _beside(rows, _TOKENS, pa.string()), _beside(rows, _POSITIONS, pa.int64())
     own = [name for name in (_TOKENS, _POSITIONS) if name in rows.column_names]
-    return Part(rows.drop_columns(own) if own else rows, tokens, positions)
+    return BatchPart(rows.drop_columns(own) if own else rows, tokens, positions)
 
 
 def _beside(rows: pa.Table, name: str, type_: pa.DataType) -> Any:
@@ -133,7 +133,7 @@ def _beside(rows: pa.Table, name: str, type_: pa.DataType) -> Any:
     return tuple(found.to_pylist())
 
 
-def parts_from_json(body: bytes) -> tuple[Part, ...]:
+def parts_from_json(body: bytes) -> tuple[BatchPart, ...]:
     """A JSON array of objects, or one object a line."""
     try:
         text = body.decode()
@@ -187,7 +187,7 @@ def optional_text(body: Mapping[str, Any], key: str) -> str | None:
     return value
 
 
-def opened_to_json(opened: Opened) -> dict[str, Any]:
+def opened_to_json(opened: OpenedChannel) -> dict[str, Any]:
     ticket = opened.ticket
     return {
         "channel_id": ticket.channel_id,
@@ -196,9 +196,9 @@ def opened_to_json(opened: Opened) -> dict[str, Any]:
     }
 
 
-def opened_from_json(body: Mapping[str, Any]) -> Opened:
+def opened_from_json(body: Mapping[str, Any]) -> OpenedChannel:
     ticket = Ticket(body["channel_id"], body["client_sequencer"])
-    return Opened(ticket, status_from_json(body["status"]))
+    return OpenedChannel(ticket, status_from_json(body["status"]))
 
 
 def status_to_json(status: ChannelStatus) -> dict[str, Any]:

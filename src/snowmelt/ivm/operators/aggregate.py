@@ -11,12 +11,12 @@ from sqlglot import exp
 from snowmelt.core.types import DataType, Kind
 from snowmelt.ivm import state_rows
 from snowmelt.ivm.algebra import WEIGHT, Fresh, Item, PlanColumn, When, all_of, columns_in, ids_of, passed
-from snowmelt.ivm.changes import Change, Rules, with_value
-from snowmelt.ivm.operators.base import Domain, Hoisted, Joined, Operator, Unary
+from snowmelt.ivm.changes import Change, ChangeRules, with_value
+from snowmelt.ivm.operators.base import Hoisted, Joined, Operator, OuterDomain, Unary
 from snowmelt.ivm.operators.join import Join, JoinKind
 from snowmelt.ivm.operators.project import Project
-from snowmelt.ivm.rendering import RenderedRows, Renderer, Restriction, named
-from snowmelt.ivm.states import State, is_comparable, state_of, type_of
+from snowmelt.ivm.rendering import PlanRenderer, RenderedRows, Restriction, named
+from snowmelt.ivm.states import GroupState, is_comparable, state_of, type_of
 from snowmelt.ivm.trees import aggregate_name, call, column_of, is_exact, is_null, number, quoted, same
 
 _COUNTS = {"count", "count_if", "approx_count_distinct", "regr_count"}
@@ -62,7 +62,7 @@ class Aggregate(Unary):
     def has_one_row(self) -> bool:
         return not self.keys
 
-    def rows(self, renderer: Renderer, when: When, restriction: Restriction | None) -> RenderedRows:
+    def rows(self, renderer: PlanRenderer, when: When, restriction: Restriction | None) -> RenderedRows:
         state = renderer.states.get(id(self))
         if state is not None:
             inside = restriction.only(ids_of(self.keys)) if restriction is not None else None
@@ -73,10 +73,10 @@ class Aggregate(Unary):
         items = [named(renderer.at(item.value, when), item.column.id) for item in self.items]
         return renderer.grouped(self.keys, items, below), exact
 
-    def state(self, name: str, types: Mapping[str, str]) -> State | None:
+    def state(self, name: str, types: Mapping[str, str]) -> GroupState | None:
         return state_of(name, self, self.input.columns, types)
 
-    def change(self, rules: Rules) -> Change | None:
+    def change(self, rules: ChangeRules) -> Change | None:
         keys = self.affected(rules)
         if keys is None:
             return None
@@ -88,7 +88,7 @@ class Aggregate(Unary):
                 return self._first_seen(rules.renderer, keys)
         return rules.difference(self, keys)
 
-    def affected(self, rules: Rules) -> Restriction | None:
+    def affected(self, rules: ChangeRules) -> Restriction | None:
         change = rules.change(self.input)
         if change is None:
             return None
@@ -100,7 +100,7 @@ class Aggregate(Unary):
         rules.grows(self)
         return Restriction(state.changed, tuple((column.id, column.id) for column in self.keys))
 
-    def grow(self, rules: Rules) -> bool:
+    def grow(self, rules: ChangeRules) -> bool:
         change = rules.change(self.input)
         if change is None:
             return False
@@ -113,7 +113,7 @@ class Aggregate(Unary):
         state_rows.grow_extremes(rules.renderer, state, self.input, query, inserts_only=change.inserts_only)
         return True
 
-    def _first_seen(self, renderer: Renderer, keys: Restriction) -> Change:
+    def _first_seen(self, renderer: PlanRenderer, keys: Restriction) -> Change:
         """DISTINCT over rows that only came: those that were not there before."""
         query = renderer.of_table(keys.stage, self.keys, [theirs for _, theirs in keys.pairs])
         seen = renderer.rows(self, When.OLD, keys)
@@ -166,7 +166,7 @@ class Aggregate(Unary):
         ]
         return Project(Aggregate(first, self.keys, seconds), (*passed(self.keys), *finals))
 
-    def joined_with(self, domain: Domain) -> Joined:
+    def joined_with(self, domain: OuterDomain) -> Joined:
         below, names = domain.join(self.input)
         items = tuple(Item(item.column, names.put_into(item.value)) for item in self.items)
         if self.keys:

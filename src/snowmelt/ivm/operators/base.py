@@ -15,10 +15,10 @@ from typing import ClassVar, Protocol, Self
 from sqlglot import exp
 
 from snowmelt.ivm.algebra import Fresh, PlanColumn, When, columns_in
-from snowmelt.ivm.changes import Change, Rules
+from snowmelt.ivm.changes import Change, ChangeRules
 from snowmelt.ivm.reasons import NoIdentityError, NotIncrementalError, Reason
-from snowmelt.ivm.rendering import Origin, RenderedRows, Renderer, Restriction, moves
-from snowmelt.ivm.states import State
+from snowmelt.ivm.rendering import PlanRenderer, RenderedRows, Restriction, ScanOrigin, moves
+from snowmelt.ivm.states import GroupState
 from snowmelt.ivm.top_rows import TopRows
 from snowmelt.ivm.trees import substituted
 
@@ -104,24 +104,24 @@ class Operator(ABC):
     # -- its rows and its rule ------------------------------------------------------------------------------------
 
     @abstractmethod
-    def rows(self, renderer: Renderer, when: When, restriction: Restriction | None) -> RenderedRows:
+    def rows(self, renderer: PlanRenderer, when: When, restriction: Restriction | None) -> RenderedRows:
         """Its rows at one side of the refresh, with as much of the restriction as goes below it."""
 
     @abstractmethod
-    def change(self, rules: Rules) -> Change | None:
+    def change(self, rules: ChangeRules) -> Change | None:
         """From the changes of its inputs to its own; None when its rows surely did not change."""
 
     def rows_meeting(
-        self, renderer: Renderer, when: When, restriction: Restriction | None, conditions: Sequence[exp.Expr]
+        self, renderer: PlanRenderer, when: When, restriction: Restriction | None, conditions: Sequence[exp.Expr]
     ) -> RenderedRows:
         """Its rows, of which only those are needed that meet the conditions; others do no harm."""
         return renderer.some_rows(self, when, restriction)
 
-    def state(self, name: str, types: Mapping[str, str]) -> State | None:
+    def state(self, name: str, types: Mapping[str, str]) -> GroupState | None:
         """The sums that it keeps beside the table, if it has any; `types` are Spark's types of their columns."""
         return None
 
-    def grow(self, rules: Rules) -> bool:
+    def grow(self, rules: ChangeRules) -> bool:
         """Adds the stages with what the refresh adds to its state; whether there is anything."""
         return False
 
@@ -156,7 +156,7 @@ class Operator(ABC):
         alone; empty if any change may change all of them."""
         return None
 
-    def affected(self, rules: Rules) -> Restriction | None:
+    def affected(self, rules: ChangeRules) -> Restriction | None:
         """The group keys that changed; None when none did."""
         raise NotImplementedError
 
@@ -164,15 +164,17 @@ class Operator(ABC):
         """The first node below that is more than a projection or a filter."""
         return Passage(self, {column.id: column.id for column in self.columns})
 
-    def origin(self) -> Origin | None:
+    def origin(self) -> ScanOrigin | None:
         """The table that it only filters and projects, if it does no more."""
         return None
 
-    def keys_below(self, rules: Rules, keys: tuple[PlanColumn, ...]) -> tuple[Operator, tuple[PlanColumn, ...]] | None:
+    def keys_below(
+        self, rules: ChangeRules, keys: tuple[PlanColumn, ...]
+    ) -> tuple[Operator, tuple[PlanColumn, ...]] | None:
         """A node below whose change says which values of these columns changed, and the columns there."""
         return None
 
-    def top_rows(self, rules: Rules, names: Mapping[str, str]) -> TopRows | None:
+    def top_rows(self, rules: ChangeRules, names: Mapping[str, str]) -> TopRows | None:
         """A short way to its new rows from those of the table, whose names are given by id."""
         return None
 
@@ -191,7 +193,7 @@ class Operator(ABC):
         """The same, where these outer columns are named."""
         return None
 
-    def joined_with(self, domain: Domain) -> Joined:
+    def joined_with(self, domain: OuterDomain) -> Joined:
         """Itself for each row of the domain, with columns for its values."""
         raise NotIncrementalError(Reason.UNSUPPORTED_OPERATOR, "correlated subquery", "Write it as a join.")
 
@@ -212,14 +214,14 @@ class Operator(ABC):
         raise NoIdentityError(self.no_identity)
 
 
-class Names(dict[str, PlanColumn]):
+class OuterNames(dict[str, PlanColumn]):
     """A subquery's own columns for the values of outer ones, by the ids of those."""
 
     def put_into(self, tree: exp.Expr) -> exp.Expr:
         return substituted(tree, {name: column.ref for name, column in self.items()})
 
 
-Joined = tuple[Operator, Names]
+Joined = tuple[Operator, OuterNames]
 Hoisted = tuple[Operator, list[exp.Expr]]
 Identified = tuple[Operator, tuple[PlanColumn, ...]]
 
@@ -240,7 +242,7 @@ class Passage:
     conditions: tuple[exp.Expr, ...] = ()
 
 
-class Domain(Protocol):
+class OuterDomain(Protocol):
     """The distinct values of the outer columns that a subquery names."""
 
     columns: tuple[PlanColumn, ...]
@@ -270,7 +272,7 @@ class Unary(Operator):
         return replace(self, input=inputs[0])
 
     def rows_below(
-        self, renderer: Renderer, when: When, restriction: Restriction | None, keys: frozenset[str]
+        self, renderer: PlanRenderer, when: When, restriction: Restriction | None, keys: frozenset[str]
     ) -> RenderedRows:
         """The input's rows, restricted by these columns alone, and whether that was the whole restriction."""
         inside = restriction.only(keys) if restriction is not None else None

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from snowmelt.ivm.algebra import When
-from snowmelt.ivm.changes import Rules
+from snowmelt.ivm.changes import ChangeRules
 from snowmelt.ivm.operators.base import Identified, Identify, Leaf
-from snowmelt.ivm.rendering import RenderedRows, Renderer, Restriction
+from snowmelt.ivm.rendering import PlanRenderer, RenderedRows, Restriction
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,10 +20,10 @@ class Constant(Leaf):
     def constants(self) -> tuple[exp.Expr, ...]:
         return (self.query,)
 
-    def rows(self, renderer: Renderer, when: When, restriction: Restriction | None) -> RenderedRows:
+    def rows(self, renderer: PlanRenderer, when: When, restriction: Restriction | None) -> RenderedRows:
         return renderer.of(self.query, self.columns, [name for _, name in self.items]), False
 
-    def change(self, rules: Rules) -> None:
+    def change(self, rules: ChangeRules) -> None:
         return None
 
     def identified(self, identify: Identify) -> Identified:

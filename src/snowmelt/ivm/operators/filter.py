@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from snowmelt.ivm.algebra import WEIGHT, Fresh, PlanColumn, When, all_of, columns_in, conjuncts
-from snowmelt.ivm.changes import Change, Rules
-from snowmelt.ivm.operators.base import Domain, Hoisted, Identified, Identify, Joined, Operator, Passage, Unary
-from snowmelt.ivm.rendering import Origin, RenderedRows, Renderer, Restriction, selected
+from snowmelt.ivm.changes import Change, ChangeRules
+from snowmelt.ivm.operators.base import Hoisted, Identified, Identify, Joined, Operator, OuterDomain, Passage, Unary
+from snowmelt.ivm.rendering import PlanRenderer, RenderedRows, Restriction, ScanOrigin, selected
 from snowmelt.ivm.trees import call, number, quoted
 
 
@@ -24,22 +24,22 @@ class Filter(Unary):
     def expressions(self) -> tuple[exp.Expr, ...]:
         return (self.condition,)
 
-    def _filtered(self, renderer: Renderer, below: exp.Select, when: When, *, weighted: bool = False) -> exp.Select:
+    def _filtered(self, renderer: PlanRenderer, below: exp.Select, when: When, *, weighted: bool = False) -> exp.Select:
         query = renderer.of(below, self.columns)
         query.set("expressions", [*query.expressions, *selected((), weighted=weighted)])
         query.set("where", exp.Where(this=renderer.at(self.condition, when)))
         return query
 
-    def rows(self, renderer: Renderer, when: When, restriction: Restriction | None) -> RenderedRows:
+    def rows(self, renderer: PlanRenderer, when: When, restriction: Restriction | None) -> RenderedRows:
         return self.rows_meeting(renderer, when, restriction, ())
 
     def rows_meeting(
-        self, renderer: Renderer, when: When, restriction: Restriction | None, conditions: Sequence[exp.Expr]
+        self, renderer: PlanRenderer, when: When, restriction: Restriction | None, conditions: Sequence[exp.Expr]
     ) -> RenderedRows:
         below, exact = self.input.rows_meeting(renderer, when, restriction, [*conditions, self.condition])
         return self._filtered(renderer, below, when), exact
 
-    def change(self, rules: Rules) -> Change | None:
+    def change(self, rules: ChangeRules) -> Change | None:
         renderer, change = rules.renderer, rules.change(self.input)
         if change is not None:
             query = self._filtered(renderer, change.query, When.NEW, weighted=True)
@@ -54,19 +54,21 @@ class Filter(Unary):
         moved = query.select(exp.alias_(sign, quoted(WEIGHT)), copy=False)
         return Change(rules.sum([moved] if change is None else [change.query, moved], self.columns))
 
-    def _is_true(self, renderer: Renderer, when: When) -> exp.Expr:
+    def _is_true(self, renderer: PlanRenderer, when: When) -> exp.Expr:
         return call("coalesce", exp.Paren(this=renderer.at(self.condition, when)), exp.false())
 
     def passage(self) -> Passage:
         below = self.input.passage()
         return replace(below, conditions=(*below.conditions, self.condition))
 
-    def origin(self) -> Origin | None:
+    def origin(self) -> ScanOrigin | None:
         below = self.input.origin()
         promise = 2 if any(isinstance(one, exp.EQ | exp.In) for one in conjuncts(self.condition)) else 1
         return replace(below, selectivity=max(below.selectivity, promise)) if below is not None else None
 
-    def keys_below(self, rules: Rules, keys: tuple[PlanColumn, ...]) -> tuple[Operator, tuple[PlanColumn, ...]] | None:
+    def keys_below(
+        self, rules: ChangeRules, keys: tuple[PlanColumn, ...]
+    ) -> tuple[Operator, tuple[PlanColumn, ...]] | None:
         return None if rules.passes_with_time(self.condition) else self.input.keys_below(rules, keys)
 
     def hoisted(self, free: frozenset[str]) -> Hoisted | None:
@@ -79,7 +81,7 @@ class Filter(Unary):
         inner = [condition for condition in own if not columns_in(condition) & free]
         return Filter(node, all_of(inner)) if inner else node, [*conditions, *outer]
 
-    def joined_with(self, domain: Domain) -> Joined:
+    def joined_with(self, domain: OuterDomain) -> Joined:
         below, names = domain.join(self.input)
         return Filter(below, names.put_into(self.condition)), names
 

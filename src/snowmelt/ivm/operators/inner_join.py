@@ -9,10 +9,10 @@ from functools import cached_property
 from sqlglot import exp
 
 from snowmelt.ivm.algebra import WEIGHT, PlanColumn, When, all_of, columns_in, conjuncts
-from snowmelt.ivm.changes import Change, Rules, tables_in
-from snowmelt.ivm.operators.base import Domain, Hoisted, Identified, Identify, Joined, Names, Operator
+from snowmelt.ivm.changes import Change, ChangeRules, tables_in
+from snowmelt.ivm.operators.base import Hoisted, Identified, Identify, Joined, Operator, OuterDomain, OuterNames
 from snowmelt.ivm.operators.filter import Filter, filtered
-from snowmelt.ivm.rendering import RenderedRows, Renderer, Restriction, moves, nearest, select_from, selected
+from snowmelt.ivm.rendering import PlanRenderer, RenderedRows, Restriction, moves, nearest, select_from, selected
 from snowmelt.ivm.trees import same
 
 _Parts = Sequence[tuple[exp.Expr, frozenset[str]]]
@@ -44,7 +44,7 @@ class InnerJoin(Operator):
     def over(self, inputs: Sequence[Operator]) -> Operator:
         return replace(self, parts=tuple(inputs))
 
-    def rows(self, renderer: Renderer, when: When, restriction: Restriction | None) -> RenderedRows:
+    def rows(self, renderer: PlanRenderer, when: When, restriction: Restriction | None) -> RenderedRows:
         if restriction is None:
             met = [renderer.some_rows(part, when, None) for part in self.parts]
         else:
@@ -53,7 +53,7 @@ class InnerJoin(Operator):
         exact = restriction is None or any(whole for _, whole in met)
         return self._joined(renderer, parts, when), exact
 
-    def _restricted(self, renderer: Renderer, when: When, restriction: Restriction) -> list[RenderedRows]:
+    def _restricted(self, renderer: PlanRenderer, when: When, restriction: Restriction) -> list[RenderedRows]:
         """The rows of each part, restricted by what was found of those before it, and whether the restriction itself
         holds for all of them."""
         spread, lookups = restriction.spread(self._conjuncts), renderer.lookups
@@ -70,7 +70,7 @@ class InnerJoin(Operator):
             known.update(lookups.found(part, when))
         return [found[id(part)] for part in self.parts]
 
-    def _joined(self, renderer: Renderer, parts: _Parts, when: When, *, weighted: bool = False) -> exp.Select:
+    def _joined(self, renderer: PlanRenderer, parts: _Parts, when: When, *, weighted: bool = False) -> exp.Select:
         """The parts joined, the first one first, then whatever a condition connects to what is there."""
         query = select_from(renderer.source(parts[0][0]), selected(self.columns, weighted=weighted))
         bound = set(parts[0][1])
@@ -92,7 +92,7 @@ class InnerJoin(Operator):
             query.set("where", exp.Where(this=all_of(left)))
         return query
 
-    def change(self, rules: Rules) -> Change | None:
+    def change(self, rules: ChangeRules) -> Change | None:
         """The change of each part with the new rows of the parts before it and the old rows of those behind."""
         terms: list[exp.Select] = []
         inserts_only = True
@@ -104,7 +104,7 @@ class InnerJoin(Operator):
             terms.append(self._term(rules, position, change))
         return Change(rules.sum(terms, self.columns), inserts_only) if terms else None
 
-    def _term(self, rules: Rules, position: int, change: Change) -> exp.Select:
+    def _term(self, rules: ChangeRules, position: int, change: Change) -> exp.Select:
         """A part's change joined with the other parts, of which only the rows are read that it can meet."""
         renderer, lookups, part = rules.renderer, rules.lookups, self.parts[position]
         sides = [(other, When.NEW if index < position else When.OLD) for index, other in enumerate(self.parts)]
@@ -139,8 +139,8 @@ class InnerJoin(Operator):
         kept = tuple(condition for condition in self.conditions if not columns_in(condition) & free)
         return InnerJoin(tuple(parts), kept), found
 
-    def joined_with(self, domain: Domain) -> Joined:
-        names: Names | None = None
+    def joined_with(self, domain: OuterDomain) -> Joined:
+        names: OuterNames | None = None
         parts: list[Operator] = []
         conditions: list[exp.Expr] = []
         for part in self.parts:

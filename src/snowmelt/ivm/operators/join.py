@@ -10,13 +10,13 @@ from functools import cached_property
 from sqlglot import exp
 
 from snowmelt.ivm.algebra import WEIGHT, Fresh, Item, PlanColumn, When, all_of, columns_in, conjuncts, passed
-from snowmelt.ivm.changes import Change, Rules, tables_in, with_value
-from snowmelt.ivm.operators.base import Domain, Hoisted, Identified, Identify, Joined, Operator
+from snowmelt.ivm.changes import Change, ChangeRules, tables_in, with_value
+from snowmelt.ivm.operators.base import Hoisted, Identified, Identify, Joined, Operator, OuterDomain
 from snowmelt.ivm.operators.filter import filtered
 from snowmelt.ivm.operators.project import Project
 from snowmelt.ivm.operators.union import Union
 from snowmelt.ivm.reasons import NoIdentityError
-from snowmelt.ivm.rendering import RenderedRows, Renderer, Restriction, moves, restriction_by, select_from, selected
+from snowmelt.ivm.rendering import PlanRenderer, RenderedRows, Restriction, moves, restriction_by, select_from, selected
 from snowmelt.ivm.trees import quoted, same
 
 
@@ -50,7 +50,7 @@ class Join(Operator):
         return replace(self, left=inputs[0], right=inputs[1])
 
     def _matched(
-        self, renderer: Renderer, left: exp.Expr, right: exp.Expr, when: When, *, weighted: bool = False
+        self, renderer: PlanRenderer, left: exp.Expr, right: exp.Expr, when: When, *, weighted: bool = False
     ) -> exp.Select:
         query = select_from(renderer.source(left), selected(self.columns, weighted=weighted))
         join = exp.Join(this=renderer.source(right), side="LEFT", on=renderer.at(self.condition, when))
@@ -59,7 +59,7 @@ class Join(Operator):
         query.set("joins", [join])
         return query
 
-    def rows(self, renderer: Renderer, when: When, restriction: Restriction | None) -> RenderedRows:
+    def rows(self, renderer: PlanRenderer, when: When, restriction: Restriction | None) -> RenderedRows:
         inside = restriction.only(self.left.ids) if restriction is not None else None
         left, exact = renderer.some_rows(self.left, when, inside)
         # Of the right side, what the left one's restriction says of columns that must be equal.
@@ -67,7 +67,7 @@ class Join(Operator):
         right = renderer.rows(self.right, when, across)
         return self._matched(renderer, left, right, when), exact and inside == restriction
 
-    def change(self, rules: Rules) -> Change | None:
+    def change(self, rules: ChangeRules) -> Change | None:
         left, right = rules.change(self.left), rules.change(self.right)
         terms: list[exp.Select] = []
         if left is not None:
@@ -82,7 +82,7 @@ class Join(Operator):
             return None
         return Change(rules.sum(terms, self.columns), left is not None and right is None and left.inserts_only)
 
-    def _rematched(self, rules: Rules, right: Change) -> list[exp.Select]:
+    def _rematched(self, rules: ChangeRules, right: Change) -> list[exp.Select]:
         """The left rows that a change on the right may concern, matched with what is there now, less what was."""
         renderer, lookups, conditions = rules.renderer, rules.lookups, conjuncts(self.condition)
         known = rules.key_columns(self.right, right)
@@ -108,7 +108,7 @@ class Join(Operator):
         below = self.left.hoist()
         return None if below is None else (replace(self, left=below[0]), below[1])
 
-    def joined_with(self, domain: Domain) -> Joined:
+    def joined_with(self, domain: OuterDomain) -> Joined:
         left, names = domain.join(self.left)
         condition = names.put_into(self.condition)
         right = self.right

@@ -9,9 +9,18 @@ from functools import cached_property
 from sqlglot import exp
 
 from snowmelt.ivm.algebra import Fresh, Item, PlanColumn, When, columns_in, passed
-from snowmelt.ivm.changes import Change, Rules
-from snowmelt.ivm.operators.base import Domain, Hoisted, Identified, Identify, Joined, Operator, Passage, Unary
-from snowmelt.ivm.rendering import Origin, RenderedRows, Renderer, Restriction, moves, named, select_from, selected
+from snowmelt.ivm.changes import Change, ChangeRules
+from snowmelt.ivm.operators.base import Hoisted, Identified, Identify, Joined, Operator, OuterDomain, Passage, Unary
+from snowmelt.ivm.rendering import (
+    PlanRenderer,
+    RenderedRows,
+    Restriction,
+    ScanOrigin,
+    moves,
+    named,
+    select_from,
+    selected,
+)
 from snowmelt.ivm.trees import substituted
 
 
@@ -33,17 +42,19 @@ class Project(Unary):
         """The input's ids, by its own, of the columns that come through unchanged."""
         return {item.column.id: item.value.name for item in self.items if isinstance(item.value, exp.Column)}
 
-    def _projected(self, renderer: Renderer, below: exp.Select, when: When, *, weighted: bool = False) -> exp.Select:
+    def _projected(
+        self, renderer: PlanRenderer, below: exp.Select, when: When, *, weighted: bool = False
+    ) -> exp.Select:
         items = [named(renderer.at(item.value, when), item.column.id) for item in self.items]
         return select_from(renderer.source(below), [*items, *selected((), weighted=weighted)])
 
-    def rows(self, renderer: Renderer, when: When, restriction: Restriction | None) -> RenderedRows:
+    def rows(self, renderer: PlanRenderer, when: When, restriction: Restriction | None) -> RenderedRows:
         inside = restriction.renamed(self._plain) if restriction is not None else None
         below, exact = renderer.some_rows(self.input, when, inside)
         whole = restriction is None or (inside is not None and len(inside.pairs) == len(restriction.pairs))
         return self._projected(renderer, below, when), exact and whole
 
-    def change(self, rules: Rules) -> Change | None:
+    def change(self, rules: ChangeRules) -> Change | None:
         change = rules.change(self.input)
         if change is None:
             return None
@@ -67,14 +78,16 @@ class Project(Unary):
         names = {theirs: own for own, theirs in self._plain.items()}
         return replace(below, names={own: names[there] for own, there in below.names.items() if there in names})
 
-    def origin(self) -> Origin | None:
+    def origin(self) -> ScanOrigin | None:
         below = self.input.origin()
         if below is None:
             return None
         columns = {own: below.columns[there] for own, there in self._plain.items() if there in below.columns}
         return replace(below, columns=columns)
 
-    def keys_below(self, rules: Rules, keys: tuple[PlanColumn, ...]) -> tuple[Operator, tuple[PlanColumn, ...]] | None:
+    def keys_below(
+        self, rules: ChangeRules, keys: tuple[PlanColumn, ...]
+    ) -> tuple[Operator, tuple[PlanColumn, ...]] | None:
         if any(column.id not in self._plain for column in keys):
             return None
         return self.input.keys_below(rules, tuple(PlanColumn(self._plain[column.id], column.type) for column in keys))
@@ -87,7 +100,7 @@ class Project(Unary):
         needed = columns_in(*conditions) - self.ids
         return Project(node, (*self.items, *passed(c for c in node.columns if c.id in needed))), conditions
 
-    def joined_with(self, domain: Domain) -> Joined:
+    def joined_with(self, domain: OuterDomain) -> Joined:
         below, names = domain.join(self.input)
         items = [Item(item.column, names.put_into(item.value)) for item in self.items]
         return Project(below, (*items, *passed(names.values()))), names

@@ -9,9 +9,9 @@ from functools import cached_property
 from sqlglot import exp
 
 from snowmelt.ivm.algebra import IDENTITY, When, table_name
-from snowmelt.ivm.changes import Change, Rules, weighted
+from snowmelt.ivm.changes import Change, ChangeRules, weighted
 from snowmelt.ivm.operators.base import Identified, Identify, Leaf
-from snowmelt.ivm.rendering import Origin, RenderedRows, Renderer, Restriction, moves
+from snowmelt.ivm.rendering import PlanRenderer, RenderedRows, Restriction, ScanOrigin, moves
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,11 +22,11 @@ class Scan(Leaf):
     def tables(self) -> frozenset[str]:
         return frozenset({self.table})
 
-    def rows(self, renderer: Renderer, when: When, restriction: Restriction | None) -> RenderedRows:
+    def rows(self, renderer: PlanRenderer, when: When, restriction: Restriction | None) -> RenderedRows:
         return self.rows_meeting(renderer, when, restriction, ())
 
     def rows_meeting(
-        self, renderer: Renderer, when: When, restriction: Restriction | None, conditions: Sequence[exp.Expr]
+        self, renderer: PlanRenderer, when: When, restriction: Restriction | None, conditions: Sequence[exp.Expr]
     ) -> RenderedRows:
         """A restriction makes them a stage, which storage may find by itself."""
         source = table_name(self.table, side := renderer.lookups.side(self.table, when))
@@ -43,14 +43,14 @@ class Scan(Leaf):
         renderer.lookups.remember(self, side, stage)
         return renderer.of_table(stage, self.columns), True
 
-    def change(self, rules: Rules) -> Change:
+    def change(self, rules: ChangeRules) -> Change:
         source = table_name(self.table, "change")
         query = rules.renderer.of_table(source, self.columns, [name for _, name in self.items])
         return Change(weighted(query), rules.tables[self.table].inserts_only)
 
-    def origin(self) -> Origin:
+    def origin(self) -> ScanOrigin:
         names = {column.id: name for column, name in self.items}
-        return Origin(self, self.table, names, {id_: id_ for id_ in names})
+        return ScanOrigin(self, self.table, names, {id_: id_ for id_ in names})
 
     def identified(self, identify: Identify) -> Identified:
         column = identify.fresh()

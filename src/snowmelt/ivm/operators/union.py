@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from snowmelt.ivm.algebra import Item, PlanColumn, When, passed
-from snowmelt.ivm.changes import Change, Rules, weighted
-from snowmelt.ivm.operators.base import Domain, Identified, Identify, Joined, Names, Operator
+from snowmelt.ivm.changes import Change, ChangeRules, weighted
+from snowmelt.ivm.operators.base import Identified, Identify, Joined, Operator, OuterDomain, OuterNames
 from snowmelt.ivm.operators.project import Project, only
-from snowmelt.ivm.rendering import RenderedRows, Renderer, Restriction
+from snowmelt.ivm.rendering import PlanRenderer, RenderedRows, Restriction
 from snowmelt.ivm.trees import call
 
 
@@ -35,7 +35,7 @@ class Union(Operator):
     def over(self, inputs: Sequence[Operator]) -> Operator:
         return replace(self, branches=tuple(inputs))
 
-    def rows(self, renderer: Renderer, when: When, restriction: Restriction | None) -> RenderedRows:
+    def rows(self, renderer: PlanRenderer, when: When, restriction: Restriction | None) -> RenderedRows:
         branches = []
         exact = True
         for branch in self.branches:
@@ -46,7 +46,7 @@ class Union(Operator):
             branches.append(renderer.of(below, self.outputs, [column.id for column in branch.columns]))
         return renderer.united(branches, [column.id for column in self.outputs]), exact
 
-    def change(self, rules: Rules) -> Change | None:
+    def change(self, rules: ChangeRules) -> Change | None:
         terms: list[exp.Select] = []
         inserts_only = True
         for branch in self.branches:
@@ -75,8 +75,8 @@ class Union(Operator):
         pairs = [pair for branch in self.branches for pair in zip(self.outputs, branch.columns, strict=True)]
         return {out.id for out, own in pairs if own.id in found}
 
-    def joined_with(self, domain: Domain) -> Joined:
-        names = Names((column.id, domain.fresh(column.type)) for column in domain.columns)
+    def joined_with(self, domain: OuterDomain) -> Joined:
+        names = OuterNames((column.id, domain.fresh(column.type)) for column in domain.columns)
         branches: list[Operator] = []
         for branch in self.branches:
             below, own = domain.join(branch)

@@ -9,10 +9,10 @@ from functools import cached_property
 from sqlglot import exp
 
 from snowmelt.ivm.algebra import Item, PlanColumn, When, columns_in, ids_of
-from snowmelt.ivm.changes import Change, Rules
-from snowmelt.ivm.operators.base import Domain, Joined, Operator, Unary
+from snowmelt.ivm.changes import Change, ChangeRules
+from snowmelt.ivm.operators.base import Joined, Operator, OuterDomain, Unary
 from snowmelt.ivm.reasons import NotIncrementalError, Reason
-from snowmelt.ivm.rendering import RenderedRows, Renderer, Restriction, named, select_from, selected, total_order
+from snowmelt.ivm.rendering import PlanRenderer, RenderedRows, Restriction, named, select_from, selected, total_order
 from snowmelt.ivm.trees import aggregate_name, is_exact
 from snowmelt.sql.notes import note_of
 
@@ -22,7 +22,7 @@ _ORDERED = _FRAMED | {"row_number", "lag", "lead", "nth_value", "ntile"}
 
 
 @dataclass(frozen=True, eq=False)
-class Window(Unary):
+class Windowed(Unary):
     no_identity = "'Window Function'"
     partition: tuple[PlanColumn, ...]
     items: tuple[Item, ...]
@@ -39,7 +39,7 @@ class Window(Unary):
     def group_keys(self) -> tuple[PlanColumn, ...]:
         return self.partition
 
-    def rows(self, renderer: Renderer, when: When, restriction: Restriction | None) -> RenderedRows:
+    def rows(self, renderer: PlanRenderer, when: When, restriction: Restriction | None) -> RenderedRows:
         below, exact = self.rows_below(renderer, when, restriction, ids_of(self.partition))
         items = []
         for item in self.items:
@@ -49,11 +49,11 @@ class Window(Unary):
         query = select_from(renderer.source(below), [*selected(self.input.columns), *items])
         return query, exact
 
-    def change(self, rules: Rules) -> Change | None:
+    def change(self, rules: ChangeRules) -> Change | None:
         keys = self.affected(rules)
         return rules.difference(self, keys) if keys is not None else None
 
-    def affected(self, rules: Rules) -> Restriction | None:
+    def affected(self, rules: ChangeRules) -> Restriction | None:
         """A change of a row concerns its own partition, whatever windows below with these keys make of it. What those
         change need not be found out: it would be computed only to be computed again for the whole partition."""
         below, keys = self.input.keys_below(rules, self.partition) or (self.input, self.partition)
@@ -64,7 +64,9 @@ class Window(Unary):
         pairs = zip(self.partition, found.pairs, strict=True)
         return Restriction(found.stage, tuple((column.id, name) for column, (_, name) in pairs))
 
-    def keys_below(self, rules: Rules, keys: tuple[PlanColumn, ...]) -> tuple[Operator, tuple[PlanColumn, ...]] | None:
+    def keys_below(
+        self, rules: ChangeRules, keys: tuple[PlanColumn, ...]
+    ) -> tuple[Operator, tuple[PlanColumn, ...]] | None:
         if not ids_of(keys) <= ids_of(self.partition):
             return None
         return self.input.keys_below(rules, keys) or (self.input, keys)
@@ -75,7 +77,7 @@ class Window(Unary):
 
     def pruned(self, needed: set[str], inputs: Sequence[Operator]) -> Operator:
         items = tuple(item for item in self.items if item.column.id in needed)
-        return Window(inputs[0], self.partition, items) if items else inputs[0]
+        return Windowed(inputs[0], self.partition, items) if items else inputs[0]
 
     def inexact(self, found: set[str]) -> Iterable[str]:
         below = self.input.columns
@@ -97,13 +99,13 @@ class Window(Unary):
             note_of(call).position,
         )
 
-    def joined_with(self, domain: Domain) -> Joined:
+    def joined_with(self, domain: OuterDomain) -> Joined:
         below, names = domain.join(self.input)
         items = tuple(Item(item.column, names.put_into(item.value)) for item in self.items)
         for item in items:
             keys = item.value.args.get("partition_by") or []
             item.value.set("partition_by", [*keys, *(column.ref for column in names.values())])
-        return Window(below, (*self.partition, *names.values()), items), names
+        return Windowed(below, (*self.partition, *names.values()), items), names
 
 
 def _ordered(window: exp.Window, columns: Sequence[PlanColumn]) -> exp.Window:

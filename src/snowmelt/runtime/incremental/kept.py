@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from snowmelt.ivm.changes import TableChange
-from snowmelt.ivm.plan import Planner, RefreshPlan, states_of
+from snowmelt.ivm.plan import RefreshPlan, RefreshPlanner, states_of
 from snowmelt.ivm.rendering import moves
-from snowmelt.ivm.states import State
+from snowmelt.ivm.states import GroupState
 from snowmelt.runtime.incremental import planning
 from snowmelt.runtime.incremental.definitions import BoundDefinition, Choose, at_versions
 from snowmelt.runtime.incremental.lookups import KnownConditions
@@ -90,8 +90,8 @@ class Compiled:
     One refresh at a time uses it: whoever refreshes a table holds it.
     """
 
-    planner: Planner
-    states: tuple[State, ...]
+    planner: RefreshPlanner
+    states: tuple[GroupState, ...]
     fingerprints: Mapping[str, str]
     """Of the states, by name."""
     plans: OrderedDict[PlanKey, KeptPlan] = field(default_factory=OrderedDict)
@@ -133,7 +133,7 @@ class _Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedDefinition:
     """A definition at the versions of one refresh, and what it was compiled to before."""
 
     bound: BoundDefinition
@@ -151,7 +151,7 @@ class KeptPlans:
     def find(
         self, run: Run, state: StateReader, table: CatalogObject, known: tuple[Dependency, ...], at: datetime,
         choose: Choose,
-    ) -> Prepared | None:  # fmt: skip
+    ) -> PreparedDefinition | None:  # fmt: skip
         """What was compiled for the table, at other versions; None when it has to be compiled anew.
 
         `known` and `choose` are those of `bind`.
@@ -174,7 +174,7 @@ class KeptPlans:
             query=kept.query, dependencies=kept.dependencies, sources=kept.sources, versions=versions,
             bounded=frozenset(), time_dependent=False, python=None, environment=environment,
         )  # fmt: skip
-        return Prepared(bound, kept.compiled)
+        return PreparedDefinition(bound, kept.compiled)
 
     def compile(
         self, run: Run, state: StateReader, table: CatalogObject, known: tuple[Dependency, ...], rights: int,
@@ -200,7 +200,7 @@ class KeptPlans:
         return compiled
 
 
-def _may_be_kept(table: CatalogObject, bound: BoundDefinition, planner: Planner) -> bool:
+def _may_be_kept(table: CatalogObject, bound: BoundDefinition, planner: RefreshPlanner) -> bool:
     """Whether nothing in it depends on the clock, on a past shape of a source or on other tables' lags."""
     definition = table.definition
     assert isinstance(definition, TableDefinition) and definition.dynamic is not None

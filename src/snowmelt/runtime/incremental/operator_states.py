@@ -24,7 +24,7 @@ from snowmelt.core.faults import reached
 from snowmelt.engine.model import TableFiles
 from snowmelt.engine.quick.types import of_arrow
 from snowmelt.ivm.plan import InitialPlan
-from snowmelt.ivm.states import AGE, State
+from snowmelt.ivm.states import AGE, GroupState
 from snowmelt.runtime.incremental.lookups import Searched
 from snowmelt.runtime.incremental.stages import resolved
 from snowmelt.sql.dialect import identifier, to_spark_sql
@@ -106,7 +106,7 @@ class OperatorStates:
         )
         return None
 
-    def relation(self, state: State, recorded: OperatorState) -> exp.Expr:
+    def relation(self, state: GroupState, recorded: OperatorState) -> exp.Expr:
         """What Spark calls the rows of a state."""
         files = [f"{self._folder_uri}/{quote(file)}" for file in recorded.files]
         mark = hashlib.sha256("".join(files).encode()).hexdigest()[:16]
@@ -140,7 +140,7 @@ class OperatorStates:
             return False
         return True
 
-    def add(self, state: State, recorded: OperatorState, rows: pa.Table) -> OperatorState:
+    def add(self, state: GroupState, recorded: OperatorState, rows: pa.Table) -> OperatorState:
         """The state with further rows, in a file of their own, which is on disk once the transaction is committed."""
         if not rows.num_rows:
             return recorded
@@ -174,7 +174,7 @@ def remove(entries: Iterable[Path]) -> None:
             entry.unlink(missing_ok=True)
 
 
-def fingerprint(state: State) -> str:
+def fingerprint(state: GroupState) -> str:
     """Changes whenever the rows of a state mean something else."""
     parts = [state.name, *(key.id for key in state.node.keys)]
     parts += [f"{partial.name} {to_spark_sql(partial.initial)}" for partial in state.partials]
@@ -199,7 +199,7 @@ def _schema_in(path: str) -> pa.Schema:
     return pa.schema([field.with_nullable(True) for field in pq.read_schema(path)])
 
 
-def _put_together(rows: pa.Table, state: State) -> pa.Table:
+def _put_together(rows: pa.Table, state: GroupState) -> pa.Table:
     """One row for each group: sums are added up, of extremes the newest counts."""
     keys = [column.id for column in state.node.keys]
     extremes = {partial.name for partial in state.extremes}

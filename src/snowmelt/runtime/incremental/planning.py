@@ -10,8 +10,8 @@ from snowmelt.ivm.algebra import Tables, table_name
 from snowmelt.ivm.cost import Measured
 from snowmelt.ivm.lowering import lower
 from snowmelt.ivm.operators.limit import Limit
-from snowmelt.ivm.operators.window import Window
-from snowmelt.ivm.plan import Planner
+from snowmelt.ivm.operators.window import Windowed
+from snowmelt.ivm.plan import RefreshPlanner
 from snowmelt.ivm.reasons import NotIncrementalError, Reason
 from snowmelt.runtime import errors
 from snowmelt.runtime.incremental.definitions import BoundDefinition, DefinitionCatalog
@@ -59,7 +59,7 @@ def resolve_mode(configured: RefreshMode, bound: BoundDefinition) -> tuple[Refre
     return (RefreshMode.INCREMENTAL if configured is RefreshMode.AUTO else configured), None
 
 
-def planner_of(bound: BoundDefinition) -> Planner:
+def planner_of(bound: BoundDefinition) -> RefreshPlanner:
     """Raises `NotIncrementalError` when the query can't be maintained by its changes."""
     if bound.python is not None:
         raise NotIncrementalError(
@@ -67,7 +67,7 @@ def planner_of(bound: BoundDefinition) -> Planner:
             f"the Python function {bound.python}",
             "its changes can't be derived; return SQL text or DataFrame code where you can",
         )
-    return Planner(lower(bound.query.tree, tables_of(bound)))
+    return RefreshPlanner(lower(bound.query.tree, tables_of(bound)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ def reproducible(bound: BoundDefinition) -> BoundDefinition:
         planner = planner_of(bound)
     except NotIncrementalError:
         return bound
-    if not any(isinstance(node, Window | Limit) for node in planner.view.root.walk()):
+    if not any(isinstance(node, Windowed | Limit) for node in planner.view.root.walk()):
         return bound
     catalog = bound.environment.relations
     assert isinstance(catalog, DefinitionCatalog)

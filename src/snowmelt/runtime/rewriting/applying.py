@@ -8,7 +8,7 @@ from snowmelt.core.faults import reached
 from snowmelt.runtime.pending import PendingTable
 from snowmelt.runtime.rewriting.by_spark import SparkChange
 from snowmelt.runtime.rewriting.decided import DecidedChange
-from snowmelt.runtime.rewriting.local import ChangedRows, LocalChange
+from snowmelt.runtime.rewriting.local import ChangedCounts, LocalChange
 from snowmelt.runtime.rewriting.plan import Act, ChangePlan, Clause
 from snowmelt.state.model import CatalogObject, TableDefinition
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
 
 
-def apply_change(run: Run, plan: ChangePlan, pending: PendingTable) -> ChangedRows:
+def apply_change(run: Run, plan: ChangePlan, pending: PendingTable) -> ChangedCounts:
     """Changes the rows, and notes the commit in the statement's transaction. Nothing to change: no commit."""
     outcome = LocalChange(run, plan, pending).attempt()
     if outcome is not None:

@@ -12,7 +12,7 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.faults import reached
 from snowmelt.runtime.pending import PendingTable
 from snowmelt.runtime.rewriting import commands, queries
-from snowmelt.runtime.rewriting.local import ChangedRows
+from snowmelt.runtime.rewriting.local import ChangedCounts
 from snowmelt.runtime.rewriting.plan import ChangePlan, has_subquery
 from snowmelt.runtime.rewriting.sides import one_row, spark_sides, spark_source
 from snowmelt.runtime.sequences import numbered
@@ -35,7 +35,7 @@ class SparkChange:
     def path(self) -> str:
         return self.run.account.store.root.uri_of(self.plan.definition.location)
 
-    def apply(self) -> ChangedRows:
+    def apply(self) -> ChangedCounts:
         if self._direct:
             try:
                 return self._execute(commands.direct_command(self.plan, self.path, spark_source(self.run, self.plan)))
@@ -58,7 +58,7 @@ class SparkChange:
 
     # -- rows decided first, applied then -------------------------------------------------------------------------
 
-    def _run_staged(self) -> ChangedRows:
+    def _run_staged(self) -> ChangedCounts:
         """Works the touched rows out into a table of their own, looks for ambiguities, and merges it in."""
         run, plan = self.run, self.plan
         sides = spark_sides(run, plan, self.pending)
@@ -80,13 +80,13 @@ class SparkChange:
             if conflicting and not plan.picks:
                 raise errors.nondeterministic_merge()
             outcome = self._execute(commands.merge_staged(plan, self.path, staged))
-            return ChangedRows(outcome.inserted, outcome.updated, outcome.deleted, int(several))
+            return ChangedCounts(outcome.inserted, outcome.updated, outcome.deleted, int(several))
         finally:
             run.account.store.remove(location)
 
     # -- running --------------------------------------------------------------------------------------------------
 
-    def _execute(self, command: exp.Expr) -> ChangedRows:
+    def _execute(self, command: exp.Expr) -> ChangedCounts:
         run, plan = self.run, self.plan
         run.check_cancelled()
         store, location = run.account.store, plan.definition.location
@@ -111,10 +111,10 @@ class SparkChange:
         return outcome
 
 
-def _outcome(plan: ChangePlan, metrics: dict[str, Any]) -> ChangedRows:
+def _outcome(plan: ChangePlan, metrics: dict[str, Any]) -> ChangedCounts:
     if "num_updated_rows" in metrics:
-        return ChangedRows(
+        return ChangedCounts(
             int(metrics["num_inserted_rows"]), int(metrics["num_updated_rows"]), int(metrics["num_deleted_rows"])
         )
     changed = int(metrics["num_affected_rows"])
-    return ChangedRows(deleted=changed) if plan.operation == "DELETE" else ChangedRows(updated=changed)
+    return ChangedCounts(deleted=changed) if plan.operation == "DELETE" else ChangedCounts(updated=changed)

@@ -24,7 +24,7 @@ from snowmelt.core.faults import reached
 from snowmelt.runtime import staged_rows
 from snowmelt.runtime.pending import PendingTable
 from snowmelt.runtime.rewriting import queries
-from snowmelt.runtime.rewriting.local import ChangedRows, changes_of
+from snowmelt.runtime.rewriting.local import ChangedCounts, changes_of
 from snowmelt.runtime.rewriting.plan import ChangePlan, has_subquery
 from snowmelt.runtime.rewriting.sides import spark_sides
 from snowmelt.runtime.sequences import numbered
@@ -58,7 +58,7 @@ class DecidedChange:
             and store.rewritable(definition.location, self.pending.version)
         )
 
-    def apply(self) -> ChangedRows:
+    def apply(self) -> ChangedCounts:
         run, plan = self.run, self.plan
         _, folder = staged_rows.new_folder(run)
         run.account.engine.spill(
@@ -68,7 +68,7 @@ class DecidedChange:
         reached("changes-staged")
         touched = _Touched(run, plan, sorted((folder / "touched").glob("part-*")))
         if not touched.runs:
-            return ChangedRows()
+            return ChangedCounts()
         changes = ManyChanges(touched.by_file(), touched.inserted())
         reached("before-commit")
         result = run.account.store.rewrite_many(
@@ -107,7 +107,7 @@ class _Touched:
     paths: Sequence[Path]
     runs: dict[str | None, list[_Stretch]] = field(init=False)
     """By file of the table; None stands for rows that are inserted."""
-    outcomes: list[ChangedRows] = field(default_factory=list)
+    outcomes: list[ChangedCounts] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.runs = defaultdict(list)
@@ -134,8 +134,8 @@ class _Touched:
         return changes
 
     @property
-    def outcome(self) -> ChangedRows:
-        return ChangedRows(
+    def outcome(self) -> ChangedCounts:
+        return ChangedCounts(
             inserted=sum(one.inserted for one in self.outcomes),
             updated=sum(one.updated for one in self.outcomes),
             deleted=sum(one.deleted for one in self.outcomes),

@@ -39,7 +39,7 @@ _PROBED_FILES = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class ChangedRows:
+class ChangedCounts:
     inserted: int = 0
     updated: int = 0
     deleted: int = 0
@@ -59,7 +59,7 @@ class LocalChange:
     def limit(self) -> int:
         return self.run.account.settings.small_write_rows
 
-    def attempt(self) -> ChangedRows | None:
+    def attempt(self) -> ChangedCounts | None:
         """Carries the plan out, or does nothing and returns None when it is Spark's to do."""
         store, definition = self.run.account.store, self.plan.definition
         if self.limit <= 0 or definition.spark_only:
@@ -259,7 +259,7 @@ def _can_be_probed(files: FileList) -> bool:
     return len(files.files) <= _PROBED_FILES and files.total_bytes <= _PROBED_BYTES
 
 
-def changes_of(plan: ChangePlan, touched: pa.Table) -> tuple[RowChanges, ChangedRows]:
+def changes_of(plan: ChangePlan, touched: pa.Table) -> tuple[RowChanges, ChangedCounts]:
     """What the touched rows amount to, once no target row is changed twice."""
     is_new = touched.column(FILE).is_null()
     kept, several = _one_each(plan, touched.filter(pc.invert(is_new)))
@@ -283,7 +283,7 @@ def changes_of(plan: ChangePlan, touched: pa.Table) -> tuple[RowChanges, Changed
         updated=updated,
         inserted=inserted.sort_by(ID).select(names) if inserted.num_rows else None,
     )
-    outcome = ChangedRows(changes.inserted_rows, changes.updated_rows, changes.deleted_rows, several)
+    outcome = ChangedCounts(changes.inserted_rows, changes.updated_rows, changes.deleted_rows, several)
     return changes, outcome
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from snowmelt.core.types import DataType
-from snowmelt.runtime.rewriting.narrowing import Key, key_condition, key_values, target_column
+from snowmelt.runtime.rewriting.narrowing import KeyEquality, key_condition, key_values, target_column
 from snowmelt.runtime.rewriting.plan import SOURCE, TARGET, ChangePlan, bare, tables_in
 from snowmelt.sql.dialect import identifier
 from snowmelt.storage.probe import Condition
@@ -43,7 +43,7 @@ def members_of(plan: ChangePlan, limit: int, fetch: Fetch, give: Give) -> Member
         if found is None or keys is None or keys.num_rows > limit:
             conjuncts.append(tree)
             continue
-        key = Key(found.column, found.query)
+        key = KeyEquality(found.column, found.query)
         values = key_values(key, keys.column(0), plan)
         if values is not None:
             conditions.append(key_condition(key, values))

@@ -36,7 +36,7 @@ _TIMESTAMP = re.compile(r"\d{4}-\d{2}-\d{2}(?: \d{2}:\d{2}:\d{2}(?:\.\d{1,6})?)?
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class KeyEquality:
     """`column = tree`, where the tree is over the source."""
 
     column: str
@@ -46,7 +46,7 @@ class Key:
 @dataclass(frozen=True, slots=True)
 class Narrowing:
     conditions: tuple[Condition, ...]
-    keys: tuple[Key, ...]
+    keys: tuple[KeyEquality, ...]
     exact: bool
     """Whether the conditions say everything that the plan's conjuncts say."""
     separable: bool
@@ -60,7 +60,7 @@ class _NotSimpleError(Exception):
 def narrowing(plan: ChangePlan) -> Narrowing:
     types = {column.name: column.type for column in plan.definition.columns}
     conditions: list[Condition] = []
-    keys: list[Key] = []
+    keys: list[KeyEquality] = []
     exact = separable = True
     for tree in plan.conjuncts:
         key = _key(tree, types)
@@ -93,7 +93,7 @@ def _of_target(node: exp.Expr, names: Mapping[str, str]) -> exp.Expr:
     return exp.column(names[node.name], table=TARGET) if isinstance(node, exp.Column) else node
 
 
-def key_values(key: Key, values: pa.ChunkedArray, plan: ChangePlan) -> pa.Array | None:
+def key_values(key: KeyEquality, values: pa.ChunkedArray, plan: ChangePlan) -> pa.Array | None:
     """The source's values as values of the key's column, NULL where none of those can equal them.
 
     None when that can't be told here.
@@ -108,18 +108,18 @@ def key_values(key: Key, values: pa.ChunkedArray, plan: ChangePlan) -> pa.Array 
     return pa.array(fitting, target)
 
 
-def key_condition(key: Key, values: pa.Array) -> Condition:
+def key_condition(key: KeyEquality, values: pa.Array) -> Condition:
     """The rows whose column equals one of the values."""
     return Among(key.column, pc.unique(values).drop_null())
 
 
-def _key(tree: exp.Expr, types: Mapping[str, DataType]) -> Key | None:
+def _key(tree: exp.Expr, types: Mapping[str, DataType]) -> KeyEquality | None:
     if not isinstance(tree, exp.EQ) or has_subquery(tree):
         return None
     for side, other in ((tree.this, tree.expression), (tree.expression, tree.this)):
         name = target_column(side, types)
         if name is not None and tables_in(other) == {SOURCE}:
-            return Key(name, other)
+            return KeyEquality(name, other)
     return None
 
 

@@ -29,7 +29,7 @@ _TOKEN_PREFIX = credentials.TOKEN_PREFIX
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class LoginIdentity:
     """Who logged in, and where their session begins."""
 
     user: str
@@ -76,7 +76,7 @@ class Authenticator:
         jwt: str | None = None,
         role: str | None = None,
         client: str | None = None,
-    ) -> Identity:
+    ) -> LoginIdentity:
         """The identity of whoever knows the secret; `role` is the one the client asks for, `client` its address.
 
         A programmatic access token may come as the password, as drivers send it. `new_password` takes the place of one
@@ -162,7 +162,7 @@ class Authenticator:
 
     # -- what follows ---------------------------------------------------------------------------------------------
 
-    def _identity(self, user: User, role: str | None, restriction: str | None, held: Grounds) -> Identity:
+    def _identity(self, user: User, role: str | None, restriction: str | None, held: Grounds) -> LoginIdentity:
         available = self._account.access.available(user.name)
         chosen = restriction or role or user.default_role or PUBLIC
         if chosen not in available:
@@ -172,7 +172,7 @@ class Authenticator:
         if restriction is not None and role not in (None, restriction):
             raise errors.role_not_granted(str(role))
         namespace = split_name(user.default_namespace) if user.default_namespace else None
-        return Identity(
+        return LoginIdentity(
             user=user.name,
             role=chosen,
             secondary_roles=() if restriction is not None else user.default_secondary_roles,
@@ -183,7 +183,7 @@ class Authenticator:
             grounds=held,
         )
 
-    def _succeeded(self, user: User, identity: Identity, means: Means, client: str | None) -> None:
+    def _succeeded(self, user: User, identity: LoginIdentity, means: Means, client: str | None) -> None:
         with self._account.state.begin() as state:
             current = state.access.user(user.name)
             if current is not None:

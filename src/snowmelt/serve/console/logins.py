@@ -18,7 +18,7 @@ from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.rights import lasting
-from snowmelt.runtime.rights.authentication import Identity
+from snowmelt.runtime.rights.authentication import LoginIdentity
 from snowmelt.runtime.rights.founding import ADMIN
 from snowmelt.runtime.rights.privileges import ACCOUNTADMIN
 from snowmelt.runtime.session import Session
@@ -125,7 +125,7 @@ class Visitors:
         self._lock = threading.Lock()
         self.links = Links()
 
-    def open(self, identity: Identity, names: login.Names) -> tuple[Visitor, str]:
+    def open(self, identity: LoginIdentity, names: login.LoginNames) -> tuple[Visitor, str]:
         session = login.open_session(self._account, identity, names)
         session.parameters["QUERY_TAG"] = QUERY_TAG
         opened, token, _ = self._sessions.open(session, "console", own=True)
@@ -137,7 +137,7 @@ class Visitors:
     def open_by_link(self, token: str) -> tuple[Visitor, str]:
         if not self.links.redeem(token):
             raise SnowmeltError("390100", "08004", "This link was used already, or is too old.", hint="Log in instead.")
-        return self.open(Identity(ADMIN, ACCOUNTADMIN, ()), login.Names(client="console"))
+        return self.open(LoginIdentity(ADMIN, ACCOUNTADMIN, ()), login.LoginNames(client="console"))
 
     def of(self, request: Request, *, writes: bool) -> Visitor:
         """Who asks. Raises when nobody is logged in, or the request may come from another page."""
@@ -174,15 +174,15 @@ class Visitors:
         return hmac.new(self._secret, token.encode(), hashlib.sha256).hexdigest()
 
 
-Opened = Callable[[Identity], tuple[Visitor, str]]
+Opened = Callable[[LoginIdentity], tuple[Visitor, str]]
 
 
-def read_attempt(body: Body, request: Request) -> tuple[LoginAttempt, login.Names]:
+def read_attempt(body: Body, request: Request) -> tuple[LoginAttempt, login.LoginNames]:
     """What the log-in form says: a user with a password, an access token, or a token signed with the user's key."""
     user, password, token, jwt = (text(body, key) for key in ("user", "password", "token", "jwt"))
     if jwt is None and token is None and (user is None or password is None):
         raise malformed("a log-in needs 'user' and 'password', 'token' or 'jwt'")
-    names = login.Names(role=text(body, "role"), client="console")
+    names = login.LoginNames(role=text(body, "role"), client="console")
     attempt = LoginAttempt(
         user=user or "",
         authenticator="SNOWFLAKE_JWT" if jwt is not None else "PROGRAMMATIC_ACCESS_TOKEN" if token else "SNOWFLAKE",

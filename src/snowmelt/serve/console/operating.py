@@ -18,20 +18,20 @@ from typing import Any
 import structlog
 
 from snowmelt.backfill.losses import check_may_begin
-from snowmelt.backfill.model import BackfillRequest, Streams
-from snowmelt.backfill.planning import Planner
+from snowmelt.backfill.model import BackfillRequest, StreamPolicy
+from snowmelt.backfill.planning import BackfillPlanner
 from snowmelt.backfill.rates import measured
 from snowmelt.backfill.running import Backfill
 from snowmelt.backfill.running import begin as begin_backfill
-from snowmelt.backfill.standing import Standing, State, backfills_in, standing_of
+from snowmelt.backfill.standing import BackfillStanding, BackfillState, backfills_in, standing_of
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.playbooks import library
 from snowmelt.playbooks.journal import Event, created, opened
 from snowmelt.playbooks.model import Decision, Playbook, PlaybookStep, Probe
-from snowmelt.playbooks.ports import Answer, PlaybookOutcome, Question
-from snowmelt.playbooks.progress import Progress, Status, progress_of
-from snowmelt.playbooks.running import Runner
+from snowmelt.playbooks.ports import CheckpointAnswer, CheckpointQuestion, PlaybookOutcome
+from snowmelt.playbooks.progress import RunProgress, RunStatus, progress_of
+from snowmelt.playbooks.running import PlaybookRunner
 from snowmelt.playbooks.starting import begun, go_home, home_of, runs_in
 from snowmelt.playbooks.values import resolved
 from snowmelt.runtime.account import Account
@@ -48,7 +48,7 @@ _AT_ONCE = 4
 
 
 @dataclass(slots=True)
-class Watched:
+class WatchedRun:
     """What the page shows of a run beside its journal: what was said, and the question that it waits with."""
 
     lines: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=_MOST_LINES))
@@ -60,7 +60,7 @@ class Watched:
 class _Operator:
     """Tells the page what happens. An answer counts once, and for the question that it was given to."""
 
-    def __init__(self, watched: Watched, changed: Callable[[], None], answer: Answer | None) -> None:
+    def __init__(self, watched: WatchedRun, changed: Callable[[], None], answer: CheckpointAnswer | None) -> None:
         self._watched, self._changed, self._answer = watched, changed, answer
 
     def _line(self, kind: str, content: str, **more: Any) -> None:
@@ -89,7 +89,7 @@ class _Operator:
     def trouble(self, error: str, recovery: str) -> None:
         self._line("trouble", f"{error} ({recovery})")
 
-    def decide(self, question: Question) -> Answer | None:
+    def decide(self, question: CheckpointQuestion) -> CheckpointAnswer | None:
         answer, self._answer = self._answer, None
         self._watched.question = None if answer is not None else {
             "step": question.step.id, "title": question.step.title, "severity": str(question.checkpoint.severity),
@@ -102,7 +102,7 @@ class Operations:
     def __init__(self, account: Account, tell: Callable[[str], None]) -> None:
         self._account = account
         self._folder: Path = account.data_dir / "runs"
-        self._watched: dict[str, Watched] = {}
+        self._watched: dict[str, WatchedRun] = {}
         self._lock = threading.Lock()
         self._threads = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="snowmelt-run")
         self._changed: Callable[[], None] = lambda: tell("runs")
@@ -152,31 +152,31 @@ class Operations:
         if decision is not None:
             inputs = {key: str(value) for key, value in _inputs(body).items()}
             try:
-                answer = Answer(Decision(decision), inputs, f"{session.user} in the console")
+                answer = CheckpointAnswer(Decision(decision), inputs, f"{session.user} in the console")
             except ValueError:
                 raise malformed(f"'{decision}' is no decision") from None
         self._work(run, session, answer, what)
         return self.run(session, run)
 
-    def _work(self, run: str, session: Session, answer: Answer | None, what: str) -> None:
-        def work(twin: Session, watched: Watched) -> None:
+    def _work(self, run: str, session: Session, answer: CheckpointAnswer | None, what: str) -> None:
+        def work(twin: Session, watched: WatchedRun) -> None:
             with opened(self._folder, run) as journal:
                 progress = progress_of(journal.events)
                 go_home(twin.execute, progress.home)
                 playbook = library.parsed(progress.text, progress.playbook)
                 operator = _Operator(watched, self._changed, answer)
-                runner = Runner(twin.execute, playbook, journal, operator, time.sleep)
+                runner = PlaybookRunner(twin.execute, playbook, journal, operator, time.sleep)
                 outcome = runner.abort(session.user) if what == "abort" else runner.go_on()
                 if outcome is not PlaybookOutcome.WAITING:
                     watched.question = None
 
         self._start(run, session, work)
 
-    def _runs(self, session: Session) -> list[Progress]:
+    def _runs(self, session: Session) -> list[RunProgress]:
         """Those of the session's user: what others do is nobody's business."""
         return [item for item in runs_in(self._folder) if item.account == _account_of(session)]
 
-    def _run_to_json(self, item: Progress, *, details: bool = False) -> dict[str, Any]:
+    def _run_to_json(self, item: RunProgress, *, details: bool = False) -> dict[str, Any]:
         watched = self._watch(item.run)
         found: dict[str, Any] = {
             "run": item.run, "playbook": item.playbook, "status": _status(item, watched), "began_at": item.began_at,
@@ -198,14 +198,14 @@ class Operations:
 
     def plan_backfill(self, session: Session, body: Body) -> dict[str, Any]:
         """What a backfill would replace, and what that takes. Nothing is changed."""
-        planner = Planner(session.execute, [standing_of(events).plan.saved for events in self._journals()])
+        planner = BackfillPlanner(session.execute, [standing_of(events).plan.saved for events in self._journals()])
         plan, downstream = planner.plan(_request(body))
         price = self._account.settings.credit_price
         estimate = planner.estimate(plan, downstream, measured(self._journals(), str(plan.name)), price)
         return {"table": str(plan.name), "saved": plan.saved, "refreshed": list(plan.leaves), **asdict(estimate)}
 
     def begin_backfill(self, session: Session, body: Body) -> dict[str, Any]:
-        planner = Planner(session.execute, [standing_of(events).plan.saved for events in self._journals()])
+        planner = BackfillPlanner(session.execute, [standing_of(events).plan.saved for events in self._journals()])
         plan, _ = planner.plan(_request(body))
         check_may_begin(session.execute, plan, [standing_of(events) for events in self._journals()])
         with created(self._folder, plan.run) as journal:
@@ -219,7 +219,7 @@ class Operations:
         if action not in ("resume", "undo", "accept"):
             raise malformed("'action' is resume, undo or accept")
 
-        def work(twin: Session, watched: Watched) -> None:
+        def work(twin: Session, watched: WatchedRun) -> None:
             with opened(self._folder, run) as journal:
 
                 def announce(line: str) -> None:
@@ -236,20 +236,20 @@ class Operations:
     def _journals(self) -> list[list[Event]]:
         return backfills_in(self._folder)
 
-    def _backfills(self, session: Session) -> list[Standing]:
+    def _backfills(self, session: Session) -> list[BackfillStanding]:
         found = [standing_of(events) for events in self._journals()]
         return [item for item in found if item.account == _account_of(session)]
 
-    def _backfill(self, session: Session, run: str) -> Standing:
+    def _backfill(self, session: Session, run: str) -> BackfillStanding:
         found = next((item for item in self._backfills(session) if item.plan.run == run), None)
         if found is None:
             raise errors.not_found("Backfill", run)
         return found
 
-    def _backfill_to_json(self, item: Standing) -> dict[str, Any]:
+    def _backfill_to_json(self, item: BackfillStanding) -> dict[str, Any]:
         watched = self._watch(item.plan.run)
-        stopped = item.state in (State.RUNNING, State.UNDOING) and not watched.working
-        undoing = item.state is State.UNDOING
+        stopped = item.state in (BackfillState.RUNNING, BackfillState.UNDOING) and not watched.working
+        undoing = item.state is BackfillState.UNDOING
         return {
             "run": item.plan.run, "table": str(item.plan.name), "state": "stopped" if stopped else str(item.state),
             "working": watched.working, "problem": watched.problem, "chunks": len(item.plan.chunks),
@@ -259,11 +259,11 @@ class Operations:
 
     # -- work -----------------------------------------------------------------------------------------------------
 
-    def _watch(self, run: str) -> Watched:
+    def _watch(self, run: str) -> WatchedRun:
         with self._lock:
-            return self._watched.setdefault(run, Watched())
+            return self._watched.setdefault(run, WatchedRun())
 
-    def _start(self, run: str, session: Session, work: Callable[[Session, Watched], None]) -> None:
+    def _start(self, run: str, session: Session, work: Callable[[Session, WatchedRun], None]) -> None:
         watched = self._watch(run)
         with self._lock:
             if watched.working:
@@ -306,10 +306,10 @@ def _shipped(name: str) -> Playbook:
     return library.load(name)
 
 
-def _status(item: Progress, watched: Watched) -> str:
+def _status(item: RunProgress, watched: WatchedRun) -> str:
     if watched.working:
         return "running"
-    return "stopped" if item.status is Status.RUNNING else str(item.status)
+    return "stopped" if item.status is RunStatus.RUNNING else str(item.status)
 
 
 def _playbook_to_json(playbook: Playbook) -> dict[str, Any]:
@@ -325,7 +325,7 @@ def _playbook_to_json(playbook: Playbook) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _step_to_json(step: PlaybookStep, run: Progress | None) -> dict[str, Any]:
+def _step_to_json(step: PlaybookStep, run: RunProgress | None) -> dict[str, Any]:
     found: dict[str, Any] = {
         "id": step.id, "title": step.title, "sql": "\n\n".join(sql.text for sql in step.sql),
         "checkpoint": str(step.checkpoint.severity) if step.checkpoint is not None else None,
@@ -346,5 +346,5 @@ def _request(body: Body) -> BackfillRequest:
     return BackfillRequest(
         table, text(body, "source") or None, text(body, "query") or None, None, column, text(body, "start") or None,
         text(body, "end") or None, keys, text(body, "chunk") or None,
-        streams=Streams.FOLLOW if body.get("follow_streams") is True else Streams.REFUSE,
+        streams=StreamPolicy.FOLLOW if body.get("follow_streams") is True else StreamPolicy.REFUSE,
     )  # fmt: skip

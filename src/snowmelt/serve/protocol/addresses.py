@@ -17,7 +17,7 @@ _SECRET = re.compile(r"/stage-files/([A-Za-z0-9_-]+)/")
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class AddressHolder:
     """Who an address was given to."""
 
     session_id: str
@@ -29,10 +29,10 @@ class Addresses:
     """Who got which address of a file."""
 
     def __init__(self) -> None:
-        self._holders: OrderedDict[str, tuple[Holder, float]] = OrderedDict()
+        self._holders: OrderedDict[str, tuple[AddressHolder, float]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def bind(self, answer: dict[str, Any], holder: Holder) -> None:
+    def bind(self, answer: dict[str, Any], holder: AddressHolder) -> None:
         """All addresses in an answer are the holder's from now on."""
         until = time.monotonic() + GOOD_SECONDS
         with self._lock:
@@ -41,7 +41,7 @@ class Addresses:
             while len(self._holders) > _MOST:
                 self._holders.popitem(last=False)
 
-    def holder_of(self, secret: str) -> Holder | None:
+    def holder_of(self, secret: str) -> AddressHolder | None:
         """Who the address was given to, while it is good."""
         with self._lock:
             holder, until = self._holders.get(secret, (None, 0.0))

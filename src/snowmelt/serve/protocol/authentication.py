@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from snowmelt.runtime.rights.authentication import Authenticator, Identity, is_token
+from snowmelt.runtime.rights.authentication import Authenticator, LoginIdentity, is_token
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class LoginAttempt:
         """Whether no password has to be compared, which takes long on purpose."""
         return self.authenticator == "SNOWFLAKE_JWT" or is_token(self.password, self.token)
 
-    def checked_by(self, authenticator: Authenticator) -> Identity:
+    def checked_by(self, authenticator: Authenticator) -> LoginIdentity:
         """Who it is. Raises when the secret is not theirs, never saying which part was wrong."""
         by_key = self.authenticator == "SNOWFLAKE_JWT"
         return authenticator.login(

@@ -23,21 +23,21 @@ from snowmelt.core import errors
 from snowmelt.core.config import Settings
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.features.loading.transfers import Receiving, content
-from snowmelt.observe.levels import Pool
+from snowmelt.observe.levels import PoolLevel
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.rights import lasting
-from snowmelt.runtime.rights.authentication import Identity
+from snowmelt.runtime.rights.authentication import LoginIdentity
 from snowmelt.runtime.spilling import FOLDER
 from snowmelt.serve.protocol import answers, login
-from snowmelt.serve.protocol.addresses import Holder
+from snowmelt.serve.protocol.addresses import AddressHolder
 from snowmelt.serve.protocol.answers import Answer, envelope, failure
 from snowmelt.serve.protocol.bodies import read_body, text, too_large
 from snowmelt.serve.protocol.executions import Execution, StatementPool
-from snowmelt.serve.protocol.login import Names
+from snowmelt.serve.protocol.login import LoginNames
 from snowmelt.serve.protocol.logins import Logins
 from snowmelt.serve.protocol.monitoring import query_status
 from snowmelt.serve.protocol.parts import ResultParts
-from snowmelt.serve.protocol.rendering import Renderer
+from snowmelt.serve.protocol.rendering import ResultRenderer
 from snowmelt.serve.protocol.sessions import DoorSession, Lifetimes, Sessions
 from snowmelt.serve.protocol.stage_files import StageFiles
 from snowmelt.serve.protocol.statements import QueryRequest, read_request, runs_beside
@@ -55,7 +55,7 @@ _TOO_LARGE = too_large().code
 Endpoint = Callable[[HttpRequest], Awaitable[Response]]
 
 
-class Door:
+class ProtocolDoor:
     """One account, as Snowflake's clients see it."""
 
     def __init__(
@@ -73,7 +73,7 @@ class Door:
         self._pool = StatementPool(settings.parallel_statements, settings.waiting_statements, account.slots)
         self._parts = ResultParts(account.data_dir / FOLDER)
         self._files = StageFiles()
-        self._renderer = Renderer(account, self._parts, self._files)
+        self._renderer = ResultRenderer(account, self._parts, self._files)
         self._by_query: WeakValueDictionary[str, Execution] = WeakValueDictionary()
         """As long as their session remembers them."""
         self.closing: Callable[[DoorSession], None] = lambda _: None
@@ -83,7 +83,7 @@ class Door:
         """When the last session has to be closed, once the server is being stopped."""
         threading.Thread(target=self._end_expired, name="snowmelt-door-sessions", daemon=True).start()
 
-    def load(self) -> tuple[Pool, ...]:
+    def load(self) -> tuple[PoolLevel, ...]:
         """How much of what is limited here is in use."""
         return (*self._pool.load(), self.sessions.load())
 
@@ -119,7 +119,7 @@ class Door:
             raise
         return Answer(envelope(data))
 
-    def _log_in(self, identity: Identity, names: Names) -> dict[str, Any]:
+    def _log_in(self, identity: LoginIdentity, names: LoginNames) -> dict[str, Any]:
         session = login.open_session(self._account, identity, names)
         opened, token, master = self.sessions.open(session, names.client)
         return login.logged_in(opened, token, master, self.sessions.lifetimes)
@@ -252,7 +252,7 @@ class Door:
         path = self._parts.find(secret, request.path_params["number"])
         return FileResponse(path) if path is not None else Response(status_code=404)
 
-    def _serves(self, holder: Holder | None) -> bool:
+    def _serves(self, holder: AddressHolder | None) -> bool:
         """Whether who an address was given to may still use it: the session goes on, and its user has all roles."""
         owner = self.sessions.of_id(holder.session_id) if holder is not None else None
         if holder is None or owner is None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.slots import LARGE_WAITING, Slots, overloaded
-from snowmelt.observe.levels import Pool
+from snowmelt.observe.levels import PoolLevel
 
 if TYPE_CHECKING:
     from snowmelt.runtime.session import Session
@@ -142,11 +142,11 @@ class StatementPool:
                     self._taken -= 1
                     self._running -= 1
 
-    def load(self) -> tuple[Pool, Pool]:
+    def load(self) -> tuple[PoolLevel, PoolLevel]:
         """The workers, and the queue where statements wait for one."""
         with self._lock:
             running, waiting = self._running, self._taken - self._running
-        return Pool("statements", running, self._parallel), Pool("waiting_statements", waiting, self._waiting)
+        return PoolLevel("statements", running, self._parallel), PoolLevel("waiting_statements", waiting, self._waiting)
 
     def stop(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)

@@ -12,7 +12,7 @@ from snowmelt.core.names import SchemaName, split_name
 from snowmelt.core.version import VERSION
 from snowmelt.runtime import parameters
 from snowmelt.runtime.account import Account
-from snowmelt.runtime.rights.authentication import Identity
+from snowmelt.runtime.rights.authentication import LoginIdentity
 from snowmelt.runtime.session import Session
 from snowmelt.serve.protocol.authentication import LoginAttempt
 from snowmelt.serve.protocol.bodies import Body, part, text
@@ -20,7 +20,7 @@ from snowmelt.serve.protocol.sessions import DoorSession, Lifetimes
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class LoginNames:
     """Where the client wants to start, and what it sets."""
 
     database: str | None = None
@@ -31,11 +31,11 @@ class Names:
     settings: dict[str, parameters.Value] = field(default_factory=dict)
 
 
-def read_login(body: Body, request: HttpRequest) -> tuple[LoginAttempt, Names]:
+def read_login(body: Body, request: HttpRequest) -> tuple[LoginAttempt, LoginNames]:
     data = part(body, "data")
     asked = request.query_params
     client = text(data, "CLIENT_APP_ID") or ""
-    names = Names(
+    names = LoginNames(
         _folded(asked.get("databaseName")), _folded(asked.get("schemaName")), _folded(asked.get("warehouse")),
         _folded(asked.get("roleName")), client, _settings(part(data, "SESSION_PARAMETERS")),
     )  # fmt: skip
@@ -71,7 +71,7 @@ def _settings(given: Body) -> dict[str, parameters.Value]:
     return known
 
 
-def open_session(account: Account, identity: Identity, names: Names) -> Session:
+def open_session(account: Account, identity: LoginIdentity, names: LoginNames) -> Session:
     """A session where the client asked for; a database, schema or warehouse that is not there is no error yet."""
     database = names.database or identity.database
     schema = names.schema or identity.schema

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.runtime.rights.authentication import Authenticator, Identity, RefusedLoginError
+from snowmelt.runtime.rights.authentication import Authenticator, LoginIdentity, RefusedLoginError
 from snowmelt.serve.protocol.authentication import LoginAttempt
 
 _THREADS = 3
@@ -58,7 +58,7 @@ class Logins:
         self._busy_with_strangers = 0
         self._names: set[str] = set()
 
-    async def log_in(self, attempt: LoginAttempt, opened: Callable[[Identity], _Opened]) -> _Opened:
+    async def log_in(self, attempt: LoginAttempt, opened: Callable[[LoginIdentity], _Opened]) -> _Opened:
         """What `opened` makes of whoever it is, in a thread. Raises when the secret is not theirs, after a while."""
         waiting = _Waiting(attempt, lambda: opened(attempt.checked_by(self._authenticator)), Future())
         self._add(waiting)

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from snowmelt.runtime.results import Result
-from snowmelt.serve.protocol.addresses import Holder
+from snowmelt.serve.protocol.addresses import AddressHolder
 from snowmelt.serve.protocol.arrow_rows import ArrowLayout
 from snowmelt.serve.protocol.json_rows import chunk_text, json_rows
 from snowmelt.serve.protocol.rowtypes import in_named_units, may_be_arrow, row_type
@@ -49,7 +49,7 @@ class ResultParts:
         self._folder = folder
         shutil.rmtree(folder, ignore_errors=True)
         self._by_owner: dict[str, list[str]] = {}
-        self._holders: dict[str, tuple[Holder, float]] = {}
+        self._holders: dict[str, tuple[AddressHolder, float]] = {}
         """By secret, who it was given to, and until when it is good."""
         self._lock = threading.Lock()
 
@@ -85,7 +85,7 @@ class ResultParts:
         folder.mkdir(parents=True)
         with self._lock:
             self._by_owner.setdefault(delivery.owner, []).append(secret)
-            self._holders[secret] = Holder(delivery.owner, roles), time.monotonic() + _GOOD_SECONDS
+            self._holders[secret] = AddressHolder(delivery.owner, roles), time.monotonic() + _GOOD_SECONDS
         chunks = []
         for number, piece in enumerate(pieces):
             if layout is not None:
@@ -103,7 +103,7 @@ class ResultParts:
             )
         return chunks
 
-    def holder_of(self, secret: str) -> Holder | None:
+    def holder_of(self, secret: str) -> AddressHolder | None:
         """Who an address was given to, while it is good."""
         with self._lock:
             holder, until = self._holders.get(secret, (None, 0.0))

@@ -14,14 +14,14 @@ from snowmelt.runtime.account import Account
 from snowmelt.runtime.results import Result
 from snowmelt.runtime.session import Session
 from snowmelt.serve.protocol import rowtypes
-from snowmelt.serve.protocol.addresses import Addresses, Holder
+from snowmelt.serve.protocol.addresses import Addresses, AddressHolder
 from snowmelt.serve.protocol.answers import Answer, envelope, failure
 from snowmelt.serve.protocol.executions import Execution, StatementOwner
 from snowmelt.serve.protocol.login import session_parameters
 from snowmelt.serve.protocol.parts import Delivery, ResultParts
 from snowmelt.serve.protocol.stage_files import StageFiles
 from snowmelt.serve.protocol.statements import (
-    Described,
+    DescribedStatement,
     QueryRequest,
     RequestResult,
     Several,
@@ -42,7 +42,7 @@ _VERBS = ("inserted", "updated", "deleted")
 _DML = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})
 
 
-class Renderer:
+class ResultRenderer:
     def __init__(self, account: Account, parts: ResultParts, files: StageFiles) -> None:
         self._account = account
         self._parts = parts
@@ -79,7 +79,7 @@ class Renderer:
         moved = None if asked.describe_only else _transfer(session, asked, execution.query_id)
         if moved is not None:
             data = self._files.described(moved, delivery.base_url, session.id, execution.query_id)
-            self.addresses.bind(data, Holder(delivery.owner, execution.roles))
+            self.addresses.bind(data, AddressHolder(delivery.owner, execution.roles))
             return {**_context(session), **data}
         return self._data(execution, execute_request(session, asked, execution.query_id), delivery)
 
@@ -87,7 +87,7 @@ class Renderer:
         session, query_id = execution.session, execution.query_id
         if isinstance(outcome, Several):
             return {**_context(session), **several_data(outcome, query_id)}
-        if isinstance(outcome, Described):
+        if isinstance(outcome, DescribedStatement):
             return {**_context(session), **_described(outcome, query_id)}
         return self._result_data(session, outcome, delivery, execution.roles)
 
@@ -152,7 +152,7 @@ def _context(session: Session) -> dict[str, Any]:
     }
 
 
-def _described(outcome: Described, query_id: str) -> dict[str, Any]:
+def _described(outcome: DescribedStatement, query_id: str) -> dict[str, Any]:
     return {
         "queryId": query_id,
         "rowtype": [rowtypes.row_type(column) for column in outcome.columns],

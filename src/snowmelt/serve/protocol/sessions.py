@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from snowmelt.core.clock import Clock
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.observe.levels import Pool
+from snowmelt.observe.levels import PoolLevel
 from snowmelt.runtime.session import Session
 from snowmelt.serve.protocol.answers import SESSION_EXPIRED
 from snowmelt.serve.protocol.executions import Execution, Work
@@ -233,8 +233,8 @@ class Sessions:
         """A heartbeat, or a request of our own API: the session lasts longer."""
         found.master_until = self._clock.now() + (self.lifetimes.idle if found.own else self.lifetimes.master)
 
-    def load(self) -> Pool:
-        return Pool("sessions", len(self._open), self._most)
+    def load(self) -> PoolLevel:
+        return PoolLevel("sessions", len(self._open), self._most)
 
     def of_id(self, session_id: str) -> DoorSession | None:
         return next((found for found in self.all() if found.session.id == session_id), None)

@@ -26,7 +26,7 @@ _WILD = frozenset("*?[")
 
 
 @dataclass(frozen=True, slots=True)
-class Grant:
+class StageFileGrant:
     """What one address allows: to write below a stage, or to read a file of it."""
 
     stage: StageFolder
@@ -59,12 +59,12 @@ class StageFiles:
     """Addresses that were handed out, the newest ones."""
 
     def __init__(self) -> None:
-        self._grants: OrderedDict[str, Grant] = OrderedDict()
+        self._grants: OrderedDict[str, StageFileGrant] = OrderedDict()
         self._refused: set[str] = set()
         """Sessions whose last file was refused: the next name that they ask for is the file's own."""
         self._lock = threading.Lock()
 
-    def find(self, secret: str) -> Grant | None:
+    def find(self, secret: str) -> StageFileGrant | None:
         with self._lock:
             return self._grants.get(secret)
 
@@ -74,7 +74,7 @@ class StageFiles:
             if (grant := self._grants.get(secret)) is not None:
                 self._grants[secret] = replace(grant, used=True)
 
-    def refused(self, grant: Grant) -> None:
+    def refused(self, grant: StageFileGrant) -> None:
         """The client has to ask for an address by the name that the file is to have."""
         with self._lock:
             self._refused.add(grant.owner)
@@ -84,7 +84,7 @@ class StageFiles:
         with self._lock:
             self._refused.discard(owner)
 
-    def _granted(self, grant: Grant) -> str:
+    def _granted(self, grant: StageFileGrant) -> str:
         secret = secrets.token_urlsafe(24)
         with self._lock:
             self._grants[secret] = grant
@@ -110,7 +110,7 @@ class StageFiles:
         source = (options.source_compression or "AUTO_DETECT").upper()
         may_change = compresses and source in _NOT_COMPRESSED and not self._asks_again(upload, owner)
         secret = self._granted(
-            Grant(
+            StageFileGrant(
                 upload.stage, name, writes=True, owner=owner, compresses=may_change,
                 always_compresses=source == "NONE" and not upload.bare,
             )
@@ -136,10 +136,10 @@ class StageFiles:
         return refused and upload.bare
 
     def _download(self, download: Download, base_url: str) -> dict[str, Any]:
-        addresses = [
-            f"{base_url}/stage-files/{self._granted(Grant(download.stage, file.path, writes=False))}/{quote(file.name)}"
-            for file in download.files
-        ]
+        addresses = []
+        for file in download.files:
+            secret = self._granted(StageFileGrant(download.stage, file.path, writes=False))
+            addresses.append(f"{base_url}/stage-files/{secret}/{quote(file.name)}")
         return {
             "command": "DOWNLOAD",
             "src_locations": [file.path for file in download.files],

@@ -77,13 +77,13 @@ class Several:
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class DescribedStatement:
     query_type: str
     columns: tuple[ResultColumn, ...]
     binds: int
 
 
-RequestResult = Result | Several | Described
+RequestResult = Result | Several | DescribedStatement
 
 
 def execute_request(session: Session, request: QueryRequest, query_id: str) -> RequestResult:
@@ -121,15 +121,15 @@ def _check_count(session: Session, request: QueryRequest, found: int) -> None:
         )  # fmt: skip
 
 
-def _described(session: Session, request: QueryRequest) -> Described:
+def _described(session: Session, request: QueryRequest) -> DescribedStatement:
     found = template(request.sql, request.bindings.names)
     given = request.bindings.rows[0] if request.bindings.rows else ()
     values = [*given, *[None] * max(0, found.count - len(given))]
     statements = split_statements(found.fill(values))
     if len(statements) != 1:
-        return Described("MULTI_STATEMENT", status("", "").columns, found.count)
+        return DescribedStatement("MULTI_STATEMENT", status("", "").columns, found.count)
     query_type, columns = session.describe(statements[0])
-    return Described(query_type, columns, found.count)
+    return DescribedStatement(query_type, columns, found.count)
 
 
 def _for_each_row(session: Session, request: QueryRequest, query_id: str) -> Result:

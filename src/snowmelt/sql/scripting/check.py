@@ -111,7 +111,7 @@ class _Checker:
         if tokenize(text).tokens[0].word in _BINDING:
             self.binds(text)
 
-    def target(self, name: str, node: nodes.Node) -> None:
+    def target(self, name: str, node: nodes.ScriptNode) -> None:
         if name not in self.names:
             raise errors.invalid_identifier(name, node.line, node.position)
 
@@ -120,7 +120,7 @@ class _Checker:
 
     # -- statements ---------------------------------------------------------------------------------------------------
 
-    def _variable(self, node: nodes.Variable) -> None:
+    def _variable(self, node: nodes.VariableNode) -> None:
         if node.value is not None:
             if node.type is None and self._has_no_type(node.value):
                 raise untyped(node)
@@ -227,13 +227,13 @@ class _Checker:
     def _close(self, node: nodes.Close) -> None:
         self.target(node.cursor, node)
 
-    def _sql(self, node: nodes.Sql) -> None:
+    def _sql(self, node: nodes.SqlNode) -> None:
         for name in node.into:
             self.target(name, node)
         self.sql(node.text)
 
 
-def untyped(node: nodes.Variable) -> SnowmeltError:
+def untyped(node: nodes.VariableNode) -> SnowmeltError:
     detail = f"variable '{node.name}' cannot have its type inferred from initializer"
     return errors.at_position("092228", "P0000", node.line, node.position, detail)
 
@@ -248,13 +248,13 @@ def is_word(column: exp.Column) -> bool:
     return function.takes[min(index, len(function.takes) - 1)] == "word"
 
 
-def _at(node: nodes.Node, detail: str) -> SnowmeltError:
+def _at(node: nodes.ScriptNode, detail: str) -> SnowmeltError:
     return errors.at_position("092223", "P0000", node.line, node.position, detail)
 
 
-_CHECKS: dict[type[nodes.Node], Callable[[_Checker, Any], None]] = {
+_CHECKS: dict[type[nodes.ScriptNode], Callable[[_Checker, Any], None]] = {
     nodes.Block: _Checker.block,
-    nodes.Variable: _Checker._variable,
+    nodes.VariableNode: _Checker._variable,
     nodes.CursorDeclaration: _Checker._cursor,
     nodes.ResultSetDeclaration: _Checker._result_set,
     nodes.ExceptionDeclaration: _Checker._exception,
@@ -274,5 +274,5 @@ _CHECKS: dict[type[nodes.Node], Callable[[_Checker, Any], None]] = {
     nodes.Open: _Checker._open,
     nodes.Fetch: _Checker._fetch,
     nodes.Close: _Checker._close,
-    nodes.Sql: _Checker._sql,
+    nodes.SqlNode: _Checker._sql,
 }

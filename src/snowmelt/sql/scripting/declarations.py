@@ -48,7 +48,7 @@ def declaration(parser: BlockParser, *, value_needed: bool) -> nodes.Declaration
         value = cursor.until()
     elif value_needed or type_ is None:
         raise cursor.unexpected()
-    return nodes.Variable(line, position, name, type_, value)
+    return nodes.VariableNode(line, position, name, type_, value)
 
 
 def read_type(cursor: Cursor) -> DataType:

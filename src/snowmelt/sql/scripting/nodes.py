@@ -10,7 +10,7 @@ from snowmelt.sql.tokens import SqlText
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class ScriptNode:
     """Something that can fail at a position: `on line L at position P`, counted in the block's text."""
 
     line: int = field(compare=False)
@@ -21,7 +21,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Variable(Node):
+class VariableNode(ScriptNode):
     """`x NUMBER DEFAULT 1`, `LET x := 1`. At least one of type and value is there."""
 
     name: str
@@ -30,7 +30,7 @@ class Variable(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class CursorDeclaration(Node):
+class CursorDeclaration(ScriptNode):
     """`c CURSOR FOR SELECT …` or `c CURSOR FOR resultset`. The query runs at OPEN."""
 
     name: str
@@ -39,7 +39,7 @@ class CursorDeclaration(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class ResultSetDeclaration(Node):
+class ResultSetDeclaration(ScriptNode):
     """`r RESULTSET [DEFAULT (query)]`. The query runs here."""
 
     name: str
@@ -47,7 +47,7 @@ class ResultSetDeclaration(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class ExceptionDeclaration(Node):
+class ExceptionDeclaration(ScriptNode):
     name: str
     code: int = -20000
     message: str = ""
@@ -61,7 +61,7 @@ class ProcedureArgument:
 
 
 @dataclass(frozen=True, slots=True)
-class ProcedureDeclaration(Node):
+class ProcedureDeclaration(ScriptNode):
     """`p PROCEDURE (a INT) RETURNS INT AS BEGIN … END`: callable inside this block only."""
 
     name: str
@@ -71,14 +71,14 @@ class ProcedureDeclaration(Node):
     body: Block
 
 
-Declaration = Variable | CursorDeclaration | ResultSetDeclaration | ExceptionDeclaration | ProcedureDeclaration
+Declaration = VariableNode | CursorDeclaration | ResultSetDeclaration | ExceptionDeclaration | ProcedureDeclaration
 
 
 # -- statements --------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Assignment(Node):
+class Assignment(ScriptNode):
     """`x := expression`, or `r := (query)` for a RESULTSET."""
 
     name: str
@@ -92,13 +92,13 @@ class Branch:
 
 
 @dataclass(frozen=True, slots=True)
-class If(Node):
+class If(ScriptNode):
     branches: tuple[Branch, ...]
     otherwise: Statements
 
 
 @dataclass(frozen=True, slots=True)
-class Case(Node):
+class Case(ScriptNode):
     subject: SqlText | None
     """The value that the WHENs are compared with; None where each is a condition of its own."""
     branches: tuple[Branch, ...]
@@ -106,7 +106,7 @@ class Case(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class ForRange(Node):
+class ForRange(ScriptNode):
     name: str
     first: SqlText
     last: SqlText
@@ -116,7 +116,7 @@ class ForRange(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class ForRows(Node):
+class ForRows(ScriptNode):
     name: str
     source: str | None
     """A cursor or a RESULTSET; None where the query stands in its place."""
@@ -126,27 +126,27 @@ class ForRows(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class While(Node):
+class While(ScriptNode):
     condition: SqlText
     body: Statements
     label: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Repeat(Node):
+class Repeat(ScriptNode):
     body: Statements
     until: SqlText
     label: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Loop(Node):
+class Loop(ScriptNode):
     body: Statements
     label: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Leave(Node):
+class Leave(ScriptNode):
     """BREAK and CONTINUE, of the innermost loop or of the one with that label."""
 
     again: bool
@@ -154,42 +154,42 @@ class Leave(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Return(Node):
+class Return(ScriptNode):
     value: SqlText | None
     table: SqlText | None = None
     """What stands in RETURN TABLE(…): a query, or the name of a RESULTSET."""
 
 
 @dataclass(frozen=True, slots=True)
-class Raise(Node):
+class Raise(ScriptNode):
     name: str | None
     """None raises the exception that is being handled once more."""
 
 
 @dataclass(frozen=True, slots=True)
-class Nothing(Node):
+class Nothing(ScriptNode):
     """NULL;"""
 
 
 @dataclass(frozen=True, slots=True)
-class Open(Node):
+class Open(ScriptNode):
     cursor: str
     using: tuple[SqlText, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Fetch(Node):
+class Fetch(ScriptNode):
     cursor: str
     into: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Close(Node):
+class Close(ScriptNode):
     cursor: str
 
 
 @dataclass(frozen=True, slots=True)
-class Sql(Node):
+class SqlNode(ScriptNode):
     """Any statement of SQL."""
 
     text: SqlText
@@ -206,7 +206,7 @@ class Handler:
 
 
 @dataclass(frozen=True, slots=True)
-class Block(Node):
+class Block(ScriptNode):
     declarations: tuple[Declaration, ...]
     body: Statements
     handlers: tuple[Handler, ...] = ()
@@ -214,6 +214,6 @@ class Block(Node):
 
 Statement = (
     Block | Declaration | Assignment | If | Case | ForRange | ForRows | While | Repeat | Loop | Leave | Return | Raise
-    | Nothing | Open | Fetch | Close | Sql
+    | Nothing | Open | Fetch | Close | SqlNode
 )  # fmt: skip
 Statements = tuple[Statement, ...]

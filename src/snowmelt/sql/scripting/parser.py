@@ -136,9 +136,9 @@ class ScriptParser:
 
     def _let(self, line: int, position: int) -> nodes.Declaration:
         found = declarations.declaration(self, value_needed=True)
-        if isinstance(found, nodes.Variable):
+        if isinstance(found, nodes.VariableNode):
             # Unlike in DECLARE, the position is that of the word LET.
-            return nodes.Variable(line, position, found.name, found.type, found.value)
+            return nodes.VariableNode(line, position, found.name, found.type, found.value)
         return found
 
     def _if(self, line: int, position: int) -> nodes.If:
@@ -281,14 +281,14 @@ class ScriptParser:
         cursor.index = statement_end(cursor.tokens, start)
         return cursor.since(start)
 
-    def _sql(self) -> nodes.Sql:
+    def _sql(self) -> nodes.SqlNode:
         cursor = self.cursor
         start = cursor.index
         line, position = self.position(cursor.peek())
         stop = statement_end(cursor.tokens, start)
         into = self._into(start, stop) if cursor.at_any(("SELECT", "WITH")) else None
         if into is None:
-            return nodes.Sql(line, position, self.sql_text())
+            return nodes.SqlNode(line, position, self.sql_text())
         cursor.index = into + 1
         targets = self._targets()
         text = cursor.source.sql.text
@@ -297,7 +297,7 @@ class ScriptParser:
         cursor.index = stop
         # One space goes with the clause, and all other positions stay: errors point into the text that runs.
         kept = text[first : cut - text[cut - 1].isspace()] + text[resume:last]
-        return nodes.Sql(line, position, SqlText(kept, line, position), targets)
+        return nodes.SqlNode(line, position, SqlText(kept, line, position), targets)
 
     def _into(self, start: int, stop: int) -> int | None:
         """The INTO of SELECT … INTO, outside all parentheses."""

@@ -15,18 +15,18 @@ from snowmelt.sql.statements.options import Outside
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class OutsideAddress:
     option: str
     kind: Outside
     value: Any
 
 
-def addresses(statement: Statement) -> Iterator[Address]:
+def addresses(statement: Statement) -> Iterator[OutsideAddress]:
     """All of them, however deep they stand in the statement."""
     yield from _inside(statement)
 
 
-def _inside(item: Any) -> Iterator[Address]:
+def _inside(item: Any) -> Iterator[OutsideAddress]:
     if isinstance(item, tuple):
         for each in item:
             yield from _inside(each)
@@ -35,7 +35,7 @@ def _inside(item: Any) -> Iterator[Address]:
         for each in fields(item):
             value = getattr(item, each.name)
             if value is not None and each.name in marked:
-                yield Address(each.name.upper(), marked[each.name], value)
+                yield OutsideAddress(each.name.upper(), marked[each.name], value)
             else:
                 yield from _inside(value)
 

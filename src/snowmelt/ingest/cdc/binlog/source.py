@@ -13,16 +13,16 @@ from sqlalchemy.exc import DBAPIError
 
 from snowmelt.ingest.cdc.findings import (
     CONNECT_SECONDS,
+    FindingStatus,
     LogStatus,
     SourceFinding,
-    Status,
     findings_of,
     first_line,
     one_row,
     opened,
     put_signal,
 )
-from snowmelt.ingest.cdc.sources import Source, SourceType
+from snowmelt.ingest.cdc.sources import CapturedSource, SourceType
 
 JARS = "snowmelt.ingest.cdc.binlog"
 KEEPS_HISTORY = True
@@ -43,15 +43,15 @@ _NO_SSL = {SourceType.MARIADB: "disable", SourceType.MYSQL: "disabled"}
 _NOT_THERE = frozenset({1146, 1049})
 _DENIED = frozenset({1142, 1143, 1044})
 _SERVER_WIDE = (
-    ("REPLICATION SLAVE", ("REPLICATION SLAVE",), Status.MISSING, "read the log"),
-    ("REPLICATION CLIENT", ("REPLICATION CLIENT", "BINLOG MONITOR"), Status.MISSING, "ask where the log ends"),
-    ("RELOAD", ("RELOAD",), Status.WARNING, "hold all writes for the moment in which a snapshot begins; tables are "
-     "locked one by one instead"),
+    ("REPLICATION SLAVE", ("REPLICATION SLAVE",), FindingStatus.MISSING, "read the log"),
+    ("REPLICATION CLIENT", ("REPLICATION CLIENT", "BINLOG MONITOR"), FindingStatus.MISSING, "ask where the log ends"),
+    ("RELOAD", ("RELOAD",), FindingStatus.WARNING,
+     "hold all writes for the moment in which a snapshot begins; tables are locked one by one instead"),
 )  # fmt: skip
 """A privilege, its names, what it is to lack it, and what it is for."""
 
 
-def properties(source: Source) -> dict[str, str]:
+def properties(source: CapturedSource) -> dict[str, str]:
     """What Debezium has to be told beside what it is told of every source."""
     databases = dict.fromkeys(table.partition(".")[0] for table in source.tables)
     settings = {
@@ -74,7 +74,7 @@ def properties(source: Source) -> dict[str, str]:
 
 
 @contextmanager
-def connected(source: Source) -> Iterator[Connection]:
+def connected(source: CapturedSource) -> Iterator[Connection]:
     url = URL.create(
         "mysql+pymysql", source.user, source.password(), source.host, source.port, source.database,
         {"charset": "utf8mb4"},
@@ -95,7 +95,7 @@ def _encryption(mode: str) -> dict[str, Any]:
     return {"ssl": context}
 
 
-def check(source: Source) -> list[SourceFinding]:
+def check(source: CapturedSource) -> list[SourceFinding]:
     """Everything that can be found out about the source. Never raises for a source that is not as it should be."""
 
     def ask() -> list[SourceFinding]:
@@ -105,7 +105,7 @@ def check(source: Source) -> list[SourceFinding]:
     return findings_of(source, ask)
 
 
-def log_status(source: Source, offset: Mapping[str, Any] | None) -> LogStatus:
+def log_status(source: CapturedSource, offset: Mapping[str, Any] | None) -> LogStatus:
     """Whether the file that the offset names is there, and how much of the log is behind it."""
     with connected(source) as connection:
         if offset is None:
@@ -120,11 +120,11 @@ def log_status(source: Source, offset: Mapping[str, Any] | None) -> LogStatus:
     return LogStatus(f"file {file} of the binlog", exists=True, lost=position > sizes[file], kept_bytes=max(behind, 0))
 
 
-def forget_log(source: Source) -> None:
+def forget_log(source: CapturedSource) -> None:
     """The source keeps its log for a time, and not for anybody."""
 
 
-def send_signal(source: Source, identifier: str, data: str) -> None:
+def send_signal(source: CapturedSource, identifier: str, data: str) -> None:
     """Orders an incremental snapshot through the source's signal table."""
     assert source.signal_table is not None
     with connected(source) as connection:
@@ -134,7 +134,7 @@ def send_signal(source: Source, identifier: str, data: str) -> None:
 # -- the server -------------------------------------------------------------------------------------------------------
 
 
-def _findings(connection: Connection, source: Source) -> Iterator[SourceFinding]:
+def _findings(connection: Connection, source: CapturedSource) -> Iterator[SourceFinding]:
     yield _version(connection, source)
     yield from _log(connection)
     account = _account(connection)
@@ -144,46 +144,46 @@ def _findings(connection: Connection, source: Source) -> Iterator[SourceFinding]
     yield from _signals(connection, source)
 
 
-def _version(connection: Connection, source: Source) -> SourceFinding:
+def _version(connection: Connection, source: CapturedSource) -> SourceFinding:
     version = _variable(connection, "version")
     is_mariadb = "MariaDB" in version
     oldest = _OLDEST[source.type]
     found = re.match(r"(\d+)\.(\d+)", version)
     if is_mariadb is not (source.type is SourceType.MARIADB):
         detail = f"It is {version}, and the connector is of TYPE = {source.type}."
-        return SourceFinding("version", Status.MISSING, detail)
+        return SourceFinding("version", FindingStatus.MISSING, detail)
     if found is not None and (int(found[1]), int(found[2])) < oldest:
         needed = ".".join(str(part) for part in oldest)
-        return SourceFinding("version", Status.MISSING, f"It is {version}; {needed} or newer is needed.")
-    return SourceFinding("version", Status.OK, version)
+        return SourceFinding("version", FindingStatus.MISSING, f"It is {version}; {needed} or newer is needed.")
+    return SourceFinding("version", FindingStatus.OK, version)
 
 
 def _log(connection: Connection) -> Iterator[SourceFinding]:
     if _variable(connection, "log_bin") != "ON":
         remedy = "-- in the server's configuration, under [mysqld], then restart it: log_bin = binlog"
-        yield SourceFinding("log_bin", Status.MISSING, "The server writes no binlog.", remedy)
+        yield SourceFinding("log_bin", FindingStatus.MISSING, "The server writes no binlog.", remedy)
     else:
-        yield SourceFinding("log_bin", Status.OK, "ON")
+        yield SourceFinding("log_bin", FindingStatus.OK, "ON")
     for name, wanted in (("binlog_format", "ROW"), ("binlog_row_image", "FULL")):
         value = _variable(connection, name)
         if value == wanted:
-            yield SourceFinding(name, Status.OK, value)
+            yield SourceFinding(name, FindingStatus.OK, value)
         else:
             remedy = f"SET GLOBAL {name} = '{wanted}'; -- and in the configuration; sessions keep what they have"
-            yield SourceFinding(name, Status.MISSING, f"It is {value}, and must be {wanted}.", remedy)
+            yield SourceFinding(name, FindingStatus.MISSING, f"It is {value}, and must be {wanted}.", remedy)
     if _variable(connection, "server_id") == "0":
         yield SourceFinding(
-            "server_id", Status.MISSING, "It is 0: nobody can read the log.", "SET GLOBAL server_id = 1;"
+            "server_id", FindingStatus.MISSING, "It is 0: nobody can read the log.", "SET GLOBAL server_id = 1;"
         )
     else:
-        yield SourceFinding("server_id", Status.OK, _variable(connection, "server_id"))
+        yield SourceFinding("server_id", FindingStatus.OK, _variable(connection, "server_id"))
     kept = int(_variable(connection, "binlog_expire_logs_seconds") or 0)
     if 0 < kept < _DAY:
         detail = f"The log is kept for {kept} seconds: a connector that is down for longer has to read all tables anew."
         remedy = "SET GLOBAL binlog_expire_logs_seconds = 604800;"
-        yield SourceFinding("binlog_expire_logs_seconds", Status.WARNING, detail, remedy)
+        yield SourceFinding("binlog_expire_logs_seconds", FindingStatus.WARNING, detail, remedy)
     else:
-        yield SourceFinding("binlog_expire_logs_seconds", Status.OK, f"{kept} (0 is for ever)")
+        yield SourceFinding("binlog_expire_logs_seconds", FindingStatus.OK, f"{kept} (0 is for ever)")
 
 
 def _privileges(connection: Connection, account: str) -> Iterator[SourceFinding]:
@@ -191,7 +191,7 @@ def _privileges(connection: Connection, account: str) -> Iterator[SourceFinding]
     for privilege, names, lacking, purpose in _SERVER_WIDE:
         check = f"privilege {privilege}"
         if "ALL PRIVILEGES" in held or any(name in held for name in names):
-            yield SourceFinding(check, Status.OK, account)
+            yield SourceFinding(check, FindingStatus.OK, account)
         else:
             yield SourceFinding(
                 check, lacking, f"{account} may not {purpose}.", f"GRANT {privilege} ON *.* TO {account};"
@@ -225,34 +225,34 @@ def _table(connection: Connection, table: str, account: str) -> Iterator[SourceF
     )
     if row is not None and row["unknown"]:
         detail = f"Debezium can't read a table with columns of these types: {row['unknown']}."
-        yield SourceFinding(check, Status.MISSING, detail)
+        yield SourceFinding(check, FindingStatus.MISSING, detail)
     elif row is not None and row["keyed"]:
-        yield SourceFinding(check, Status.OK, "has a primary key")
+        yield SourceFinding(check, FindingStatus.OK, "has a primary key")
     else:
         detail = "It has no primary key: it can be captured, and not mirrored."
-        yield SourceFinding(check, Status.WARNING, detail, f"ALTER TABLE {_named(table)} ADD PRIMARY KEY (…);")
+        yield SourceFinding(check, FindingStatus.WARNING, detail, f"ALTER TABLE {_named(table)} ADD PRIMARY KEY (…);")
 
 
 def _unreadable(check: str, table: str, account: str, error: DBAPIError) -> SourceFinding:
     code = error.orig.args[0] if error.orig is not None and error.orig.args else None
     if code in _DENIED:
         return SourceFinding(
-            check, Status.MISSING, "It may not be read.", f"GRANT SELECT ON {_named(table)} TO {account};"
+            check, FindingStatus.MISSING, "It may not be read.", f"GRANT SELECT ON {_named(table)} TO {account};"
         )
     detail = "There is no such table." if code in _NOT_THERE else first_line(error)
-    return SourceFinding(check, Status.MISSING, detail)
+    return SourceFinding(check, FindingStatus.MISSING, detail)
 
 
-def _signals(connection: Connection, source: Source) -> Iterator[SourceFinding]:
+def _signals(connection: Connection, source: CapturedSource) -> Iterator[SourceFinding]:
     if source.signal_table is None:
         return
     try:
         connection.execute(text(f"SELECT 1 FROM {_named(source.signal_table)} LIMIT 0"))
-        yield SourceFinding("signal table", Status.OK, source.signal_table)
+        yield SourceFinding("signal table", FindingStatus.OK, source.signal_table)
     except DBAPIError as error:
         columns = "id varchar(42) PRIMARY KEY, type varchar(32) NOT NULL, data varchar(2048)"
         remedy = f"CREATE TABLE {_named(source.signal_table)} ({columns});"
-        yield SourceFinding("signal table", Status.MISSING, first_line(error), remedy)
+        yield SourceFinding("signal table", FindingStatus.MISSING, first_line(error), remedy)
 
 
 # -- small things -----------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from snowmelt.ingest.cdc.envelope import PoisonError, schema_of
-from snowmelt.ingest.cdc.feed import Event, Schema
+from snowmelt.ingest.cdc.feed import FeedEvent, TopicSchema
 
 _HEAD, _BETWEEN = '{"schema":', ',"payload":'
 _DECODER = json.JSONDecoder()
@@ -22,24 +22,24 @@ class Records:
         A TRUNCATE has no key, while the rows that its schema is for have one: they are told apart.
         """
         self._count = 0
-        self._new: list[Schema] = []
+        self._new: list[TopicSchema] = []
 
-    def event(self, topic: str, key: str | None, value: str) -> Event:
+    def event(self, topic: str, key: str | None, value: str) -> FeedEvent:
         """The record without its schema. What is no envelope stays as it is, for others to judge."""
         known = self._numbers.setdefault((topic, key is None), {})
         for front, number in known.items():
             if value.startswith(front):
-                return Event(topic, number, key or "", value[len(front) : -1])
+                return FeedEvent(topic, number, key or "", value[len(front) : -1])
         parts = _taken_apart(value)
         if parts is None:
-            return Event(topic, 0, key or "", value)
+            return FeedEvent(topic, 0, key or "", value)
         front, schema = parts
         self._count += 1
         known[front] = self._count
-        self._new.append(Schema(self._count, topic, _key_schema(key), schema))
-        return Event(topic, self._count, key or "", value[len(front) : -1])
+        self._new.append(TopicSchema(self._count, topic, _key_schema(key), schema))
+        return FeedEvent(topic, self._count, key or "", value[len(front) : -1])
 
-    def new_schemas(self) -> tuple[Schema, ...]:
+    def new_schemas(self) -> tuple[TopicSchema, ...]:
         """Those that were met since this was last asked."""
         new, self._new = tuple(self._new), []
         return new

@@ -11,7 +11,7 @@ from typing import Any
 from snowmelt.core.properties import read_properties
 from snowmelt.core.protected import Protected
 from snowmelt.ingest.cdc.debezium import connector_properties
-from snowmelt.ingest.cdc.sources import Source
+from snowmelt.ingest.cdc.sources import CapturedSource
 
 _JSON = "org.apache.kafka.connect.json.JsonConverter"
 
@@ -52,7 +52,7 @@ class Topics:
         return read_properties(path)
 
 
-def connect_configuration(name: str, source: Source, topics: Topics) -> str:
+def connect_configuration(name: str, source: CapturedSource, topics: Topics) -> str:
     """What Kafka Connect takes at POST /connectors. Of the password it says where Connect finds it."""
     config = connector_properties(source) | {
         "tasks.max": "1",
@@ -87,7 +87,7 @@ def _converter(part: str) -> dict[str, str]:
     }
 
 
-def _password(source: Source) -> dict[str, Any]:
+def _password(source: CapturedSource) -> dict[str, Any]:
     """A reference that Connect's own configuration providers (`env`, `directory`) resolve."""
     if source.password_env is not None:
         return {"database.password": f"${{env:{source.password_env}}}"}

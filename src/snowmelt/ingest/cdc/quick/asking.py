@@ -31,7 +31,7 @@ _USUAL_INSTANT = r"^\d{4}-\d\d-\d\dT[0-9:.]+Z$"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedColumn:
     """`{0}` in the expressions stands for the column."""
 
     type: DataType
@@ -51,7 +51,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class SourceType:
+class PostgresType:
     """A column's type as pg_type has it."""
 
     name: str
@@ -63,7 +63,7 @@ class SourceType:
     """Of an array, the name of what it holds."""
 
 
-def asked(source: SourceType) -> Asked | None:
+def asked(source: PostgresType) -> AskedColumn | None:
     """None for a type that only Debezium reads."""
     if source.kind == "e":
         return _same(types.VARCHAR, source.name.upper(), "{0}::text")
@@ -80,12 +80,12 @@ def asked(source: SourceType) -> Asked | None:
 # -- types ------------------------------------------------------------------------------------------------------------
 
 
-def _same(type_: DataType, source_type: str, sql: str) -> Asked:
+def _same(type_: DataType, source_type: str, sql: str) -> AskedColumn:
     """The document has what the column has."""
-    return Asked(type_, source_type, sql, column_sql=sql)
+    return AskedColumn(type_, source_type, sql, column_sql=sql)
 
 
-def _as_printed(source_type: str) -> Asked:
+def _as_printed(source_type: str) -> AskedColumn:
     """As the server writes it, which is not what a cast gives: that of an address has its mask."""
     return _same(types.VARCHAR, source_type, "CASE WHEN {0} IS NOT NULL THEN format('%s', {0}) END")
 
@@ -100,7 +100,7 @@ def _within(literal: str, zone: str = "") -> str:
     )
 
 
-def _number(modifier: int) -> Asked | None:
+def _number(modifier: int) -> AskedColumn | None:
     """The modifier holds precision and scale, of which the latter may be negative."""
     precision, scale = ((modifier - 4) >> 16) & 0xFFFF, ((modifier - 4) & 0x7FF ^ 1024) - 1024
     if modifier < 0:
@@ -110,15 +110,15 @@ def _number(modifier: int) -> Asked | None:
     type_ = numeric_type(precision, scale)
     # A NUMBER has no NaN; text has.
     column = "{0}::text" if type_ == types.VARCHAR else "NULLIF({0}, 'NaN')::text"
-    return Asked(type_, "NUMERIC", "{0}::text", clean_number, column)
+    return AskedColumn(type_, "NUMERIC", "{0}::text", clean_number, column)
 
 
-def _timestamp(_: int) -> Asked:
+def _timestamp(_: int) -> AskedColumn:
     document = "replace({0}::text, ' ', 'T')"
-    return Asked(types.TIMESTAMP_NTZ, "TIMESTAMP", document, _calendar, _within("TIMESTAMP"), _USUAL_STAMP)
+    return AskedColumn(types.TIMESTAMP_NTZ, "TIMESTAMP", document, _calendar, _within("TIMESTAMP"), _USUAL_STAMP)
 
 
-def _instant(modifier: int) -> Asked:
+def _instant(modifier: int) -> AskedColumn:
     digits = modifier if modifier >= 0 else _SECOND_DIGITS
     fraction = f".FF{digits}" if digits else ""
     document = (
@@ -126,12 +126,12 @@ def _instant(modifier: int) -> Asked:
         f' THEN to_char({{0}}, \'YYYY-MM-DD"T"HH24:MI:SS{fraction}"Z"\') ELSE {{0}}::text END'
     )
     within = _within("TIMESTAMPTZ", "+00")
-    return Asked(
+    return AskedColumn(
         types.TIMESTAMP_LTZ, "TIMESTAMPTZ", document, lambda text: _zoned(text, digits), within, _USUAL_INSTANT
     )
 
 
-def _bits(modifier: int) -> Asked:
+def _bits(modifier: int) -> AskedColumn:
     if modifier == 1:
         return _same(types.BOOLEAN, "BIT", "({0} = B'1')")
     return _same(types.VARCHAR, "BIT", "{0}::text")
@@ -193,32 +193,32 @@ def _point(text: str) -> dict[str, Any]:
     return {"x": _double(x), "y": _double(y), "wkb": _binary(content), "srid": None}
 
 
-_SIMPLE: dict[str, Asked] = {
+_SIMPLE: dict[str, AskedColumn] = {
     **{name: _same(types.INTEGER, name.upper(), "{0}") for name in ("int2", "int4", "int8")},
     "oid": _same(types.INTEGER, "OID", "{0}::bigint"),
     "bool": _same(types.BOOLEAN, "BOOL", "{0}"),
-    "money": Asked(types.number(19, 2), "MONEY", "{0}::numeric::text", clean_number),
-    "float4": Asked(types.FLOAT, "FLOAT4", "{0}::text", _single, "{0}::text::float8"),
-    "float8": Asked(types.FLOAT, "FLOAT8", "{0}", _double, "{0}"),
-    "date": Asked(types.DATE, "DATE", "{0}::text", _calendar, _within("DATE"), _USUAL_DATE),
+    "money": AskedColumn(types.number(19, 2), "MONEY", "{0}::numeric::text", clean_number),
+    "float4": AskedColumn(types.FLOAT, "FLOAT4", "{0}::text", _single, "{0}::text::float8"),
+    "float8": AskedColumn(types.FLOAT, "FLOAT8", "{0}", _double, "{0}"),
+    "date": AskedColumn(types.DATE, "DATE", "{0}::text", _calendar, _within("DATE"), _USUAL_DATE),
     "time": _same(types.TIME, "TIME", _TIME),
     "timetz": _same(types.VARCHAR, "TIMETZ", "({0} AT TIME ZONE 'UTC')::time::text || 'Z'"),
     "interval": _same(types.VARCHAR, "INTERVAL", _INTERVAL),
     **{name: _same(types.VARCHAR, name.upper(), "{0}") for name in ("text", "varchar", "bpchar")},
     "name": _same(types.VARCHAR, "NAME", "{0}::text"),
     "uuid": _same(types.varchar(36), "UUID", "{0}::text"),
-    "bytea": Asked(types.BINARY, "BYTEA", "{0}", _binary, "{0}"),
+    "bytea": AskedColumn(types.BINARY, "BYTEA", "{0}", _binary, "{0}"),
     "varbit": _same(types.VARCHAR, "VARBIT", _VARYING_BITS),
     **{
         name: _as_printed(name.upper())
         for name in ("inet", "cidr", "macaddr", "macaddr8", "int4range", "int8range", "numrange", "daterange",
                      "tsrange", "tstzrange", "tsvector")
     },
-    "json": Asked(types.VARIANT, "JSON", "{0}::text", clean_document),
-    "jsonb": Asked(types.VARIANT, "JSONB", "{0}::text", clean_document),
-    "point": Asked(types.VARIANT, "POINT", "{0}::text", _point),
+    "json": AskedColumn(types.VARIANT, "JSON", "{0}::text", clean_document),
+    "jsonb": AskedColumn(types.VARIANT, "JSONB", "{0}::text", clean_document),
+    "point": AskedColumn(types.VARIANT, "POINT", "{0}::text", _point),
 }  # fmt: skip
-_MODIFIED: dict[str, Callable[[int], Asked | None]] = {
+_MODIFIED: dict[str, Callable[[int], AskedColumn | None]] = {
     "numeric": _number,
     "timestamp": _timestamp,
     "timestamptz": _instant,
@@ -236,9 +236,9 @@ _TEXT_ELEMENTS: dict[str, Callable[[str], Any]] = {
 }
 
 
-def _array(source: SourceType, element: str) -> Asked | None:
+def _array(source: PostgresType, element: str) -> AskedColumn | None:
     if element in _JSON_ELEMENTS:
-        return Asked(types.ARRAY, source.name.upper(), "to_json({0})::text", json.loads)
+        return AskedColumn(types.ARRAY, source.name.upper(), "to_json({0})::text", json.loads)
     if element == "timestamptz":
         digits = source.modifier if source.modifier >= 0 else _SECOND_DIGITS
         return _list(source, lambda text: _zoned(text, digits))
@@ -246,10 +246,12 @@ def _array(source: SourceType, element: str) -> Asked | None:
     return _list(source, clean) if clean is not None else None
 
 
-def _list(source: SourceType, clean: Callable[[str], Any]) -> Asked:
+def _list(source: PostgresType, clean: Callable[[str], Any]) -> AskedColumn:
     def each(value: Any) -> Any:
         if isinstance(value, list):
             return [each(item) for item in value]
         return None if value is None else clean(value)
 
-    return Asked(types.ARRAY, source.name.upper(), "to_json({0}::text[])::text", lambda text: each(json.loads(text)))
+    return AskedColumn(
+        types.ARRAY, source.name.upper(), "to_json({0}::text[])::text", lambda text: each(json.loads(text))
+    )

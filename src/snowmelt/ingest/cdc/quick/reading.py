@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from snowmelt.ingest.cdc.quick.snapshot import OpenSnapshot, StoppedError, address
 from snowmelt.ingest.cdc.quick.tables import NotQuickError, QuickTable
-from snowmelt.ingest.cdc.sources import Source
+from snowmelt.ingest.cdc.sources import CapturedSource
 
 if TYPE_CHECKING:
     from psycopg import sql
@@ -39,7 +39,7 @@ Take = Callable[[pa.Table], None]
 
 
 def read_table(
-    source: Source,
+    source: CapturedSource,
     snapshot: OpenSnapshot,
     table: QuickTable,
     *,
@@ -70,7 +70,7 @@ def read_table(
 class _Reading:
     def __init__(
         self,
-        source: Source,
+        source: CapturedSource,
         snapshot: OpenSnapshot,
         table: QuickTable,
         documents: bool,

@@ -17,7 +17,7 @@ from snowmelt.ingest.cdc.feed import EngineFailedError
 from snowmelt.ingest.cdc.findings import CONNECT_SECONDS
 from snowmelt.ingest.cdc.quick.tables import NotQuickError, TornSnapshotError
 from snowmelt.ingest.cdc.quick.visibility import Visibility
-from snowmelt.ingest.cdc.sources import Source
+from snowmelt.ingest.cdc.sources import CapturedSource
 
 with suppress(ModuleNotFoundError):  # An extra, snowmelt[cdc]: nothing here is called without it.
     import psycopg
@@ -108,7 +108,7 @@ class OpenSnapshot:
                 self.connection.execute(sql.SQL("LOCK TABLE ONLY {} IN ACCESS SHARE MODE").format(name))
 
 
-def address(source: Source, **more: Any) -> str:
+def address(source: CapturedSource, **more: Any) -> str:
     """As libpq takes it."""
     return make_conninfo(
         "",
@@ -134,7 +134,7 @@ def check_server(connection: psycopg.Connection[Any]) -> None:
         raise NotQuickError("the source does not know in which encoding its texts are")
 
 
-def ensure_publication(connection: psycopg.Connection[Any], source: Source) -> None:
+def ensure_publication(connection: psycopg.Connection[Any], source: CapturedSource) -> None:
     """A slot needs its publication from its beginning on; Debezium makes it only when it starts."""
     found = connection.execute("SELECT 1 FROM pg_publication WHERE pubname = %s", [source.publication]).fetchone()
     if found is None:
@@ -144,7 +144,7 @@ def ensure_publication(connection: psycopg.Connection[Any], source: Source) -> N
         connection.execute(statement.format(sql.Identifier(source.publication), names))
 
 
-def slot_exists(connection: psycopg.Connection[Any], source: Source) -> bool:
+def slot_exists(connection: psycopg.Connection[Any], source: CapturedSource) -> bool:
     query = "SELECT 1 FROM pg_replication_slots WHERE slot_name = %s"
     return connection.execute(query, [source.slot]).fetchone() is not None
 
@@ -159,14 +159,14 @@ def engine_errors() -> Iterator[None]:
 
 
 @contextmanager
-def connected(source: Source) -> Iterator[psycopg.Connection[Any]]:
+def connected(source: CapturedSource) -> Iterator[psycopg.Connection[Any]]:
     """For statements that stand alone."""
     with psycopg.connect(address(source), autocommit=True) as connection:
         yield connection
 
 
 @contextmanager
-def at_new_slot(source: Source, stopping: Stopping) -> Iterator[tuple[SlotStart, OpenSnapshot]]:
+def at_new_slot(source: CapturedSource, stopping: Stopping) -> Iterator[tuple[SlotStart, OpenSnapshot]]:
     """Makes the slot, and opens the snapshot at which it begins.
 
     Waits for the transactions that run when it is called, as whoever makes a slot does.
@@ -184,7 +184,7 @@ def at_new_slot(source: Source, stopping: Stopping) -> Iterator[tuple[SlotStart,
 
 
 @contextmanager
-def at_later_point(source: Source, start: SlotStart | None, stopping: Stopping) -> Iterator[OpenSnapshot]:
+def at_later_point(source: CapturedSource, start: SlotStart | None, stopping: Stopping) -> Iterator[OpenSnapshot]:
     """Opens a snapshot that sees all that was committed before the slot began, and what was since."""
     for _ in range(_ATTEMPTS):
         with psycopg.connect(address(source)) as connection:

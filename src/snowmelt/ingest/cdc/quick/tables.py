@@ -7,8 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from snowmelt.ingest.cdc.quick.asking import Asked, SourceType, asked
-from snowmelt.ingest.cdc.shapes import Shape, SourceColumn
+from snowmelt.ingest.cdc.quick.asking import AskedColumn, PostgresType, asked
+from snowmelt.ingest.cdc.shapes import CapturedShape, SourceColumn
 
 if TYPE_CHECKING:
     from psycopg.rows import DictRow
@@ -57,8 +57,8 @@ class QuickTable:
 
     name: str
     """`schema.table`."""
-    shape: Shape
-    asked: tuple[Asked, ...]
+    shape: CapturedShape
+    asked: tuple[AskedColumn, ...]
     """In the order of the shape's columns."""
     chunks: tuple[sql.Composable, ...]
     """Conditions that part its rows, by where they lie."""
@@ -76,7 +76,7 @@ class QuickTable:
             sql.SQL(", ").join(named), sql.Identifier(*self.name.split(".")), chunk
         )
 
-    def expression(self, item: Asked, column: SourceColumn) -> str:
+    def expression(self, item: AskedColumn, column: SourceColumn) -> str:
         quoted = _quoted(column.name)
         return item.column(quoted) or item.document(quoted)
 
@@ -115,7 +115,7 @@ def _check(table: DictRow) -> None:
 def _described(table: DictRow, columns: Sequence[DictRow], *, ranges: bool) -> QuickTable:
     name = table["name"]
     asks = [_asked(name, column) for column in columns]
-    shape = Shape(
+    shape = CapturedShape(
         name,
         tuple(
             SourceColumn(column["name"], item.type, item.source_type, column["optional"], None)
@@ -126,11 +126,11 @@ def _described(table: DictRow, columns: Sequence[DictRow], *, ranges: bool) -> Q
     return QuickTable(name, shape, tuple(asks), tuple(_chunks(table["pages"] if ranges else 0)))
 
 
-def _asked(table: str, column: DictRow) -> Asked:
+def _asked(table: str, column: DictRow) -> AskedColumn:
     where = f"{table}.{column['name']}"
     if column["generated"]:
         raise NotQuickError(f"{where} is a generated column")
-    found = asked(SourceType(column["type"], column["kind"], column["modifier"], column["element"]))
+    found = asked(PostgresType(column["type"], column["kind"], column["modifier"], column["element"]))
     if found is None:
         raise NotQuickError(f"{where} is of the type {column['written']}")
     return found
