@@ -62,7 +62,7 @@ FEATURES = Features(
 def install_kinds(features: Features = FEATURES) -> None:
     """Makes the kinds of objects of these features known to the whole process: its parser and its state stores.
 
-    Whoever asks first for kinds has those of all features installed (`core.composing`).
+    The first caller that needs kinds installs those of all features (`core.composing`).
     """
     kinds.install(features.kinds)
 

@@ -109,7 +109,7 @@ def test_what_an_api_has_is_somebody_elses_to_remove(data: Path, project: Path) 
         connection.execute("INSERT INTO sent_records VALUES ('crm_p_customers', '[42]'), ('crm_p_customers', '[7]')")
     done = forget("customers.id=42", "--data", str(data), "--project", str(project), "--confirm")
     assert done.exit_code == 1
-    assert "crm.contacts: api takes requests, and removes nothing: ask its owner to" in done.output
+    assert "crm.contacts: api has no request that removes a record: ask its owner to do it" in done.output
     with snowmelt.connect(data) as connection:
         assert connection.execute("SELECT record_key FROM sent_records").fetchall() == [("[7]",)]
 

@@ -36,7 +36,7 @@ def transformations(**queries: str) -> str:
 MISTAKES = {
     "a field twice": (GOOD + "name: other\n", "r.yaml:8:1: name: this stands here twice"),
     "an approval of nothing": (GOOD + "approvals: {ASK-PIE: me}\n", "There is nothing called ASK-PIE to approve"),
-    "an approval of a mode": (GOOD + "approvals: {MODE-03: me}\n", "MODE-03 is not approved but answered"),
+    "an approval of a mode": (GOOD + "approvals: {MODE-03: me}\n", "MODE-03 needs an answer, not an approval"),
     "a schedule that is none": (GOOD + "schedule: every day\n", "r.yaml:8:1: schedule: 'every day' is not a schedule"),
     "a zone that is none": (GOOD + "schedule: 0 6 * * * Mars\n", "is not a schedule"),
     "a key that is no column": (GOOD.replace("key: [id]", "key: [idd]"), "idd is not one of its columns: id, amount"),

@@ -43,7 +43,7 @@ class BackfillPlanner:
             raise backfill_errors.backfill(
                 f"Streams see the replaced rows of {table} as deletes and inserts: {', '.join(downstream.streams)}. "
                 "A consumer that adds up inserts alone would count them twice.",
-                hint="--streams follow says that their consumers apply deletes, too.",
+                hint="Add --streams follow if every consumer of these streams applies deletes, too.",
             )
         run = new_run_id("backfill")
         saved = ObjectName(table.database, table.schema, f"{table.name}_BEFORE_{run}".upper().replace("-", "_"))
@@ -83,12 +83,12 @@ class BackfillPlanner:
         if request.query is not None:
             text = request.query.strip().removesuffix(";")
             if not isinstance(parse_statement(text), Query):
-                raise backfill_errors.backfill("The text of --query is not a query.")
+                raise backfill_errors.backfill("The file of --query holds no query.")
             if request.at is not None:
-                raise backfill_errors.backfill("--at is for --from: a query says itself what it reads.")
+                raise backfill_errors.backfill("--at belongs to --from. In a --query, write AT (…) behind the table.")
             return f"(\n{text}\n) AS {_SOURCE_ALIAS}", None
         if request.source is None:
-            raise backfill_errors.backfill("Where the rows come from is missing: --from TABLE, or --query FILE.")
+            raise backfill_errors.backfill("The source of the rows is missing: give --from TABLE or --query FILE.")
         name = _full(request.source, home)
         if shown(self._execute, "VIEW", str(name)) is not None and request.at is None:
             return str(name), None
@@ -101,7 +101,7 @@ class BackfillPlanner:
         """The condition of the whole range, and those of its chunks."""
         if request.keys:
             if request.start is not None or request.end is not None:
-                raise backfill_errors.backfill("Either keys, or a start and an end.")
+                raise backfill_errors.backfill("Give either --keys, or --start and --end, but not both.")
             chunks = cut_keys(column, request.keys)
             return " OR ".join(chunks), chunks
         if request.start is None or request.end is None:

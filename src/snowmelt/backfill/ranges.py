@@ -89,7 +89,7 @@ def cut_keys(column: RangeColumn, keys: Sequence[str], size: int = KEYS_IN_A_CHU
     """Conditions, one a chunk; together they hold for every key, and no two for the same one."""
     distinct = list(dict.fromkeys(key.strip() for key in keys if key.strip()))
     if not distinct:
-        raise backfill_errors.backfill("There are no keys.")
+        raise backfill_errors.backfill("The list of --keys is empty.")
     # Different spellings of one key, as 1 and 1.0, must not be in two chunks.
     spelled = {column.key_sql(key) if column.type.kind is Kind.VARCHAR else column.bound(key): key for key in distinct}
     chosen = list(spelled.values())
@@ -142,7 +142,7 @@ def _length(step: str) -> Decimal:
 def _check_count(chunks: int) -> None:
     if chunks > MOST_CHUNKS:
         raise backfill_errors.backfill(
-            f"That would be {chunks} chunks, and {MOST_CHUNKS} is the most: take longer ones."
+            f"The range has {chunks} chunks, and at most {MOST_CHUNKS} are allowed: choose longer chunks."
         )
 
 

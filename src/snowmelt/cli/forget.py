@@ -40,7 +40,8 @@ def request_of(people: list[str], values: list[str], rows: list[str], keep: list
 def _pair(text: str, form: str) -> tuple[str, str]:
     name, found, value = text.partition("=")
     if not found or not name.strip() or not value.strip():
-        raise errors.configuration(f"Write {form}.", hint=f"Got {len(text)} characters without it.")
+        # The text itself is not repeated: it names a person.
+        raise errors.configuration(f"Write the option as {form}.", hint=f"Got a text of {len(text)} characters.")
     return name.strip(), value.strip()
 
 

@@ -19,7 +19,7 @@ _LATER = frozenset({"__repr__", "__eq__", "__hash__", "__setattr__", "__delattr_
 def import_quickly(name: str) -> Any:
     """The module. What is imported stays: looking for garbage among it again and again takes a sixth of the time.
 
-    It is not looked at later either, until the process ends: extensions such as DuckDB's say then what nobody freed.
+    The garbage collector skips it until the process ends: extensions such as DuckDB's report then what was not freed.
     """
     gc.disable()
     try:

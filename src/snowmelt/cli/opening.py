@@ -85,7 +85,7 @@ class OpenedSession:
             return _log_in(owner.url, log_in) if log_in.is_said else client.RemoteSession.of_directory(owner.url, data)
         if log_in.is_said:
             raise errors.configuration(
-                "Nobody logs in to a directory: whoever can read its files is its administrator.",
+                "A data directory has no log-in: everybody who can read its files is its administrator.",
                 hint="Start `snowmelt serve`, and name its address with --url. --role works here, too.",
             )
         self._account = open_account(data, settings=settings)

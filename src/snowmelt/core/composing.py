@@ -13,7 +13,7 @@ Value = TypeVar("Value")
 class Composed(Generic[Value]):
     """A value that the composition sets, once for the whole process.
 
-    Whoever asks first has the program composed, so that no way into it can forget to: the server, the command line, a
+    The first caller composes the program, so that no entry point can forget to: the server, the command line, a
     test, and a library call in somebody's own process see the same features.
     """
 

@@ -58,7 +58,7 @@ class OpenLineageSettings(BaseModel):
     @model_validator(mode="after")
     def _one_target(self) -> OpenLineageSettings:
         if sum(target is not None for target in (self.file, self.url, self.kafka)) != 1:
-            raise ValueError("give `file`, `url` or `kafka`, one of them")
+            raise ValueError("give exactly one of them: `file`, `url` or `kafka`")
         return self
 
 
@@ -89,7 +89,7 @@ class TracingSettings(BaseModel):
     @model_validator(mode="after")
     def _one_target(self) -> TracingSettings:
         if (self.file is None) == (self.url is None):
-            raise ValueError("give `file` or `url`, one of them")
+            raise ValueError("give exactly one of them: `file` or `url`")
         return self
 
 
@@ -131,7 +131,7 @@ class NotificationSettings(BaseModel):
 
 
 class AlertRuleSettings(BaseModel):
-    """A condition on a metric, or on the number of rows of a query, and who is told when it holds."""
+    """A condition on a metric, or on the number of rows of a query, and the channels to notify when it holds."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -164,9 +164,9 @@ class AlertRuleSettings(BaseModel):
     @model_validator(mode="after")
     def _one_limit(self) -> AlertRuleSettings:
         if (self.metric is None) == (self.sql is None):
-            raise ValueError("give `metric` or `sql`, one of them")
+            raise ValueError("give exactly one of them: `metric` or `sql`")
         if (self.above is None) == (self.below is None) and (self.sql is None or self.above is not None):
-            raise ValueError("give `above` or `below`, one of them")
+            raise ValueError("give exactly one of them: `above` or `below`")
         if (self.escalate_seconds is None) != (not self.escalate_to):
             raise ValueError("`escalate_seconds` and `escalate_to` belong together")
         return self

@@ -72,7 +72,7 @@ def engine_broken(reason: str) -> SnowmeltError:
 
 
 def once(error: StatementConflictError) -> SnowmeltError:
-    """The same error, for whom running the statement again would not be right."""
+    """The same error, but callers do not run the statement again."""
     return SnowmeltError(error.code, error.sqlstate, error.message, hint=error.hint, transient=error.transient)
 
 
@@ -396,5 +396,5 @@ def connector_stopped(message: str, *, hint: str | None = None) -> SnowmeltError
 
 
 def invalid_contract(problems: list[str]) -> SnowmeltError:
-    """The text is no contract of the Open Data Contract Standard, or none that can be enforced."""
+    """The text is not a contract of the Open Data Contract Standard, or can't be enforced."""
     return SnowmeltError("370011", "22000", "Invalid data contract: " + "; ".join(problems))

@@ -19,7 +19,7 @@ class _Umask:
 
 
 def keep_private() -> None:
-    """From now on nothing that this process or its children (Spark's JVM) create is open to others."""
+    """From now on, files that this process or its children (Spark's JVM) create can be read by their owner only."""
     found = os.umask(_PRIVATE)
     if _Umask.before is None:
         _Umask.before = found

@@ -10,7 +10,7 @@ _TEXT_OR_UNDEFINED = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|undefined')
 
 
 def with_nulls(text: str) -> str:
-    """Valid JSON, for who knows no `undefined`."""
+    """Valid JSON, for readers that do not know `undefined`."""
     return _replaced(text, "null")
 
 

@@ -24,7 +24,7 @@ _LOOK_SECONDS = 0.1
 
 def overloaded(most: int) -> SnowmeltError:
     return SnowmeltError(
-        "370002", "53300", f"The server is busy: {most} statements are waiting already, and this one was not taken.",
+        "370002", "53300", f"The server is busy: {most} statements are waiting already, so this one was refused.",
         hint="Try again in a moment, or raise parallel_statements or waiting_statements.", transient=True,
     )  # fmt: skip
 

@@ -123,7 +123,7 @@ def _build(console: Console, session: Session, port: int) -> None:
 
 
 def _catch_up(console: Console, session: Session, watcher: Watcher) -> None:
-    """What was there goes all the way first: Spark compiles each kind of query once, which is nobody's lag."""
+    """Rows that were there go all the way first: Spark compiles each query once, which should not count as lag."""
     with step(
         console, "Bringing what the shop had into every table", f"{watcher.read:,} rows are in every table"
     ) as tell:

@@ -1,4 +1,4 @@
-"""What the demo shows at one moment: plain values, so that a view needs nothing that runs."""
+"""What the demo shows at one moment: plain values, so that a view can be tested without a running demo."""
 
 from __future__ import annotations
 

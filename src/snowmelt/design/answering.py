@@ -52,7 +52,7 @@ def check_approvals(given: Requirements) -> None:
             )
         if rule.field is not None:
             raise errors.configuration(
-                f"{name} is not approved but answered: write it in `{rule.field}`.", hint=rule.reason
+                f"{name} needs an answer, not an approval: write it in `{rule.field}`.", hint=rule.reason
             )
         if len(text.split()) < 2:
             raise errors.configuration(f"Approvals look like RULE=person, reason. Got: '{name}={text}'.")

@@ -229,7 +229,7 @@ def progress_of(session: SparkSession, tag: str) -> Progress | None:
 
 
 def plan(frame: DataFrame) -> None:
-    """Plans the query in this thread's own Java thread, where it can be stopped: that of Arrow's rows is nobody's."""
+    """Plans the query in this thread's own Java thread, where it can be stopped, unlike in that of Arrow's rows."""
     frame._jdf.queryExecution().executedPlan()
 
 

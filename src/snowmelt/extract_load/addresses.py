@@ -20,7 +20,7 @@ _REFUSALS = ("password", "authentication", "access denied", "does not exist", "u
 
 
 def engine_of(address: str, application: str) -> Engine:
-    """Raises for an address that is none, and where the driver is not installed; connects to nothing yet."""
+    """Raises for an address that is not valid, and where the driver is not installed. Does not connect yet."""
     arguments = {"connect_timeout": CONNECT_SECONDS, "application_name": application}
     return _engine(address, "postgresql+psycopg", arguments, "postgres")
 

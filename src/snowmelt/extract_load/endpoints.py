@@ -84,7 +84,7 @@ def _refuse_secrets(name: str, entry: Mapping[Any, Any]) -> None:
 
 
 def is_secret(name: str, value: object) -> bool:
-    """Whether an address or an option holds what only the environment may: a reference to that is none."""
+    """Whether an address or an option holds a secret itself. A reference to a variable of the environment is fine."""
     if not isinstance(value, str) or _REFERENCE.search(value):
         return False
     return _SECRET_NAMES.search(name) is not None or (name == "address" and _password(value) is not None)

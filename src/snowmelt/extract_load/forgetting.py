@@ -44,7 +44,7 @@ def forget_rows(endpoint: Endpoint, target: str, flow: str, key: Sequence[str], 
     if not keys:
         return 0
     if not key:
-        raise OutOfReachError(f"{target} has no key, by which its rows could be found")
+        raise OutOfReachError(f"{target} has no key to find the rows by")
     match endpoint.kind:
         case "postgres":
             return _postgres(endpoint, target, key, keys, remove=remove)
@@ -52,7 +52,7 @@ def forget_rows(endpoint: Endpoint, target: str, flow: str, key: Sequence[str], 
             return _delta(endpoint, target, key, keys, remove=remove)
         case "parquet" | "csv":
             return _files(endpoint, target, flow, key, keys, remove=remove)
-    raise OutOfReachError(f"{endpoint.kind} takes requests, and removes nothing: ask its owner to")
+    raise OutOfReachError(f"{endpoint.kind} has no request that removes a record: ask its owner to do it")
 
 
 def _postgres(endpoint: Endpoint, target: str, key: Sequence[str], keys: Keys, *, remove: bool) -> int:

@@ -1,4 +1,4 @@
-"""Rules: which alerts fire, and who is told what and when. A function of samples, standings and the time."""
+"""Rules: which alerts fire, and which messages go to whom and when. Computed from samples, standings and the time."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def _sample(spec: InputSpec) -> InputValue:
         try:
             return parse_value(spec.model_copy(update={"choices": ()}), raw, PlaybookHome())
         except ValueError:
-            # A choice that is none of its type is a problem of its own.
+            # A choice that does not fit the type is reported elsewhere.
             continue
     raise AssertionError("every type has a sample")
 

@@ -34,7 +34,7 @@ def full_name(created: Created, values: Mapping[str, InputValue], home: Playbook
 
 
 def shown(execute: Execute, kind: str, name: str) -> dict[str, str | None] | None:
-    """What SHOW says of one object; None when there is none of that kind and name."""
+    """What SHOW says of one object; None when no object has that kind and name."""
     parts = split_name(name)
     assert parts is not None
     pattern = literal(parts[-1].replace("\\", "\\\\").replace("_", "\\_").replace("%", "\\%"))

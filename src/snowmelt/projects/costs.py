@@ -22,7 +22,7 @@ class Costs:
         self._definitions = {item.object: item for item in definitions if item.object is not None}
 
     def of_creation(self, definition: ProjectDefinition) -> tuple[str, int | None]:
-        """In words, and the rows that are read; None where nobody knows yet."""
+        """The cost in words, and the number of rows read; None where it is not known yet."""
         statement = definition.statement
         if isinstance(statement, CreateTable) and statement.query is None:
             return "an empty table" if statement.clone is None else "shares the files of its source", 0

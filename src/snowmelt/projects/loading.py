@@ -55,7 +55,7 @@ def load(folder: Path, config: ProjectConfig, home: ProjectHome, catalog: Column
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """The .sql and .py files, sorted; what begins with a dot or an underscore is none of the definitions."""
+    """The .sql and .py files, sorted; files whose name begins with a dot or an underscore are left out."""
     for path in sorted(folder.rglob("*")):
         parts = path.relative_to(folder).parts
         hidden = any(part.startswith((".", "_")) for part in parts)

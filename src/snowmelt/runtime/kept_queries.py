@@ -281,7 +281,7 @@ def _versions(run: SharingStatement) -> dict[str, tuple[str, int]] | None:
 
 
 def _constants(run: SharingStatement, result: Result) -> pa.Table | None:
-    """The rows of a query over nothing that no engine was asked for."""
+    """The rows of a query without tables, which was computed without an engine."""
     if run.named or run.account.engine.use_of(run.tag).lane is not None or result.row_count > _FEW_ROWS:
         return None
     return result.data

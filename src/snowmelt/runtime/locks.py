@@ -115,7 +115,7 @@ class TableLocks:
         return self._holders.get(table_id) or (queue[0] if queue else None)
 
     def _would_deadlock(self, table_id: str, transaction_id: str) -> bool:
-        """Whether following who waits for whom leads back here."""
+        """Whether the transactions that wait for each other form a circle with this one."""
         seen: set[str] = set()
         current = self._ahead(table_id)
         while current is not None and current not in seen:

@@ -79,7 +79,7 @@ def _tokens(sql: str) -> list[tuple[str, str]] | None:
 
 
 def _is_pure(tokens: list[tuple[str, str]]) -> bool:
-    """Whether the text says nothing that is another thing the next time."""
+    """Whether the text means the same each time it is run."""
     name = ""
     for kind, text in tokens:
         if kind == "blank":

@@ -160,7 +160,7 @@ class Server:
         return await self.logins.log_in(attempt, lambda identity: self._opened(identity, body))
 
     async def open_by_token(self, token: str, address: str) -> DoorSession:
-        """A session with the rights of an access token. Raises when it is none that holds."""
+        """A session with the rights of an access token. Raises for a token that is not valid."""
         self.door.sessions.check_room()
         attempt = LoginAttempt("", "PROGRAMMATIC_ACCESS_TOKEN", token=token, address=address)
         opened, _ = await self.logins.log_in(attempt, lambda identity: self._opened(identity, {}))

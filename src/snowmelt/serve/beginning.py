@@ -1,6 +1,6 @@
 """What a server does first: own its directory, and start Spark, which takes longer than all the rest.
 
-Nothing that takes long to import may be imported here. The rest of the server is imported while Java starts.
+This module must not import anything that takes long to import. The rest of the server is imported while Java starts.
 """
 
 from __future__ import annotations

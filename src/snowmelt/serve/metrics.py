@@ -21,8 +21,8 @@ _FORWARDED = ("x-forwarded-for", "forwarded", "x-real-ip")
 class MetricsEndpoint:
     """Metrics name tables, tasks and warehouses, so not everybody may read them.
 
-    With SNOWMELT_METRICS_TOKEN set: who sends it as bearer token, from anywhere. Without: who is on this machine, and
-    does not speak for somebody else as a proxy does.
+    With SNOWMELT_METRICS_TOKEN set, clients that send it as bearer token may, from anywhere. Without it, clients on
+    this machine may, unless they pass on the request of another one, as a proxy does.
     """
 
     def __init__(self, observing: Observing) -> None:

@@ -45,7 +45,7 @@ _Element = tuple[str, str]
 
 
 def elements(model: str) -> list[_Element]:
-    """The elements of a model. What is none of Snowflake's elements stands for itself."""
+    """The elements of a model. Text that is not an element of Snowflake's stands for itself."""
     found: list[_Element] = []
     for match in _ELEMENT.finditer(model):
         kind = str(match.lastgroup)

@@ -100,7 +100,7 @@ def spark_try(value: exp.Expr, target: DataType) -> exp.Expr:
 
 
 def try_boolean(text: exp.Expr) -> exp.Expr:
-    """A text as BOOLEAN; NULL where it is none of Snowflake's words."""
+    """A text as BOOLEAN; NULL for a text that Snowflake does not read as BOOLEAN."""
     word = spark("lower(trim(_0))", text)
     case = exp.Case()
     case = case.when(exp.In(this=word.copy(), expressions=[string(item) for item in _TRUE]), exp.true())

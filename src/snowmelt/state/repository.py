@@ -76,7 +76,7 @@ class Repository:
         return found[0][0] if found else None
 
     def _sees(self, *items: Owned) -> bool:
-        """Whether whoever asks may know of something: of it, and of all that it is in."""
+        """Whether the reader's role may see an object, and every container that it lies in."""
         sight = self._sight
         return sight is None or all(sight.sees(item) for item in items)
 

@@ -1,4 +1,4 @@
-"""What a role may know of: the catalog hides the rest, so that it does not exist for whoever asks."""
+"""What a role may see. The catalog hides all other objects: to the role they do not exist."""
 
 from __future__ import annotations
 

@@ -179,7 +179,7 @@ class Versions(Repository):
     def only_moved(self, table_id: str, after: int, upto: int) -> bool:
         """Whether rows were only moved between files after that version, up to another one: no row changed.
 
-        Not when some of those versions were forgotten: nobody knows what they were.
+        False when some of those versions were forgotten: what they changed is not known.
         """
         if after > upto or self._rows(_NOT_MOVED, {"table_id": table_id, "after": after, "upto": upto}):
             return False

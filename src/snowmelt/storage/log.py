@@ -146,7 +146,7 @@ def format_actions(actions: Sequence[Action]) -> bytes:
 def pointed_checkpoint(store: LogStore) -> int:
     """The version that the log's pointer names; -1 when it names none.
 
-    Whoever asks often goes by it: a log has as many files as Time Travel has versions, and listing them takes longer
+    Callers that ask often use it: a log has as many files as Time Travel has versions, and listing them takes longer
     with each.
     """
     try:

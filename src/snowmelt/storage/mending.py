@@ -1,4 +1,4 @@
-"""Logs as a power cut may leave them: a checkpoint without its content, a pointer to one that is not there.
+"""Mends logs after a power cut: a checkpoint without its content, or a pointer to a checkpoint that does not exist.
 
 A checkpoint repeats what the log entries before it say. One that can't be read is set aside as long as those are there,
 and the table is whole again. Without them nobody knows the table's rows: that is an error, never a guess.

@@ -143,7 +143,7 @@ class DeltaStore(DeltaWriter):
             return result.version
 
     def undo(self, location: str, after: int, tag: CommitTag) -> Undone | None:
-        """Take back all commits of ours beyond `after`; None when there was none. Others' commits stay, see `Undone`.
+        """Takes back our commits after version `after`; None if there are none. Commits of others stay, see `Undone`.
 
         Killed half-way it can simply be called again: what it commits is tagged, too.
         """

@@ -131,7 +131,7 @@ def _change(settings: ShellSettings, name: str, value: str) -> None:
     else:
         forms = "|".join(Format)
         raise errors.configuration(
-            f"{name}={value} is nothing that can be set.",
+            f"!set does not know {name}={value}.",
             hint=f"!set takes format={forms}, rows=NUMBER|all, timing=on|off, pager=on|off.",
         )
 

@@ -178,7 +178,7 @@ def read_text(path: Path) -> str:
 
 
 def fixes(findings: Iterable[LintFinding]) -> dict[str, list[Edit]]:
-    """The edits by file, the last first, and none that overlaps another: a second run takes those that are left."""
+    """The edits by file, the last one first. Of overlapping edits only one is given: a second run makes the others."""
     by_file: dict[str, list[Edit]] = {}
     for finding in findings:
         by_file.setdefault(finding.file, []).extend(finding.edits)

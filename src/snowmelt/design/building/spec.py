@@ -79,7 +79,7 @@ def _transformations(design: Design) -> Iterator[Block]:
 
 
 def _reconciliation(design: Design, parts: Parts) -> Iterator[Block]:
-    """What the rows are held against, how often, and what nobody would see between two times."""
+    """What the rows are compared with, how often, and which differences can go unnoticed in between."""
     compared = [item["name"] for item in _compared(parts)]
     if not compared:
         yield Paragraph("No table has a key by which its rows could be held against the source.")

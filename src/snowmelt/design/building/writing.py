@@ -56,7 +56,7 @@ def write_project(folder: Path, files: Mapping[str, str]) -> WrittenFiles:
     )
     if open_:
         raise errors.configuration(
-            f"Conflicts of the last build are not settled: {', '.join(open_)}.",
+            f"These files still have conflicts of the last build: {', '.join(open_)}.",
             hint="Choose between the marks (<<<<<<< yours, >>>>>>> built), remove them, and build again.",
         )
     done = WrittenFiles()

@@ -18,7 +18,7 @@ class _Part(BaseModel):
 
 
 class Assumption(_Part):
-    """What nobody said, what was taken instead, and why."""
+    """A detail that was not given: the value that was assumed, and the reason."""
 
     field: str
     value: str

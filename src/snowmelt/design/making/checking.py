@@ -25,7 +25,7 @@ def check_design(design: Design) -> None:
     wrong = [problem for item, stage in stages for problem in _wrong_sql(catalog, item, stage, set(names))]
     if wrong:
         unknown = [table.name for source in design.sources for table in source.tables if not table.columns]
-        advice = f"Nobody said which columns {', '.join(unknown)} has" if unknown else "Look at the names"
+        advice = f"The columns of {', '.join(unknown)} are unknown" if unknown else "Check the names"
         raise errors.configuration(
             "\n".join(wrong),
             hint=f"{advice}: give the columns of the source's tables in the requirements, or let --look find them.",

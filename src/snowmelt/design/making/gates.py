@@ -58,7 +58,9 @@ def gates(
     for rule in rules:
         if rule.check is Check.RECONCILIATION and rule.table not in came:
             known = ", ".join(came) or "none"
-            raise errors.configuration(f"{rule.table} comes from no source that it could be held against: {known} do.")
+            raise errors.configuration(
+                f"The check reconciliation needs a table that comes from a source: {rule.table} does not, {known} do."
+            )
     found: dict[tuple[object, ...], QualityRule] = {}
     for rule in (*rules, *_derived(given, stages, came, tier)):
         found.setdefault((rule.check, rule.table.lower(), rule.columns, rule.references), rule)

@@ -83,7 +83,7 @@ def _optional(given: Requirements) -> Iterator[MissingAnswer]:
 
 
 def answered(given: Requirements, question: MissingAnswer, answer: str) -> Requirements:
-    """The requirements with one answer in them. Raises ValueError (pydantic's) for an answer that is none."""
+    """The requirements with one answer in them. Raises ValueError (pydantic's) for an answer that is not valid."""
     data: dict[str, Any] = given.model_dump(mode="json", exclude_none=True)
     parts = question.field.split(".")
     value = _value(question.field, parts[-1], answer)

@@ -116,7 +116,7 @@ def json_schema(model: type[BaseModel] = Requirements, identifier: str = SCHEMA_
 
 
 def to_yaml(model: BaseModel) -> str:
-    """Without what nobody said, in the order of the fields."""
+    """Only the fields that were given, in their order."""
     data = model.model_dump(mode="json", exclude_none=True, exclude_defaults=True, by_alias=True)
     return str(yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120))
 

@@ -34,7 +34,7 @@ def condition(text: str) -> FactCondition:
     """Raises ValueError for a text that is no condition, or that names no fact."""
     fact, holds = _read(text.strip())
     if fact not in MEANINGS:
-        raise ValueError(f"'{text}' names no fact")
+        raise ValueError(f"'{text}' names none of the facts that rules know")
     return FactCondition(text, fact, holds)
 
 

@@ -16,7 +16,7 @@ _OUTSIDE = frozenset(SinkKind) - {SinkKind.SNOWMELT}
 
 
 def facts_of(requirements: Requirements) -> Facts:
-    """All facts that the requirements hold. What nobody said has the value None, never a guess."""
+    """All facts that the requirements hold. A fact that was not given is None, never a guess."""
     facts = Facts()
     _needs(facts, requirements)
     _sources(facts, requirements)

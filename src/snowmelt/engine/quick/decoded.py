@@ -117,7 +117,7 @@ class DecodedFiles:
             return any(_is_unused(table, now) for table in self._tables.values())
 
     def drop_unused(self, connection: duckdb.DuckDBPyConnection, now: float) -> None:
-        """Those that nobody asked for in a while. Their files may be asked for often enough once more."""
+        """Forgets files that were not read for a while. They can come back when they are read often again."""
         with self._lock:
             sources = [source for source, table in self._tables.items() if _is_unused(table, now)]
             gone = [self._tables.pop(source) for source in sources]

@@ -66,7 +66,7 @@ def _known_together(nodes: Iterable[exp.Expr]) -> SparkType | None:
 
 
 def null_with(node: exp.Expr) -> exp.Expr | None:
-    """A column or a part of a VARIANT that the value is NULL with; None if there is none that is seen at once."""
+    """A column, or a part of a VARIANT, whose NULL makes the value NULL; None if none is easy to see."""
     if isinstance(node, exp.Column) or arguments_of(node, "try_variant_get"):
         return node
     if isinstance(node, exp.Cast | exp.TryCast | exp.Paren | exp.Mul):
@@ -132,7 +132,7 @@ def kind_of_variant(node: exp.Anonymous) -> exp.Expr | None:
 def printed_variant(node: exp.Expr) -> exp.Expr | None:
     """Of `CASE WHEN schema_of_variant(x) RLIKE 'DOUBLE|TIMESTAMP' THEN … ELSE to_json(x) END` the last part.
 
-    The lane has no text of floating numbers and timestamps in a VARIANT: whoever asks for one is sent to Spark.
+    The lane has no text of floating numbers and timestamps in a VARIANT: a query that needs one goes to Spark.
     """
     branches, default = node.args["ifs"], node.args.get("default")
     if node.this is not None or len(branches) != 1 or default is None:

@@ -1,6 +1,6 @@
 """One run of a flow at a time, where the destination itself can't hold a lock: a file says who writes, and beats.
 
-Whoever is killed leaves the file behind. On the same machine it is seen that the process is gone; from elsewhere, that
+A killed process leaves the file behind. On the same machine it is seen that the process is gone; from elsewhere, that
 the file no longer changes. No clocks are compared.
 """
 

@@ -41,7 +41,7 @@ _KEPT_SECONDS = 3600
 
 
 class IcebergMetadata:
-    """Those of one table. They follow the Delta commit: whoever is killed in between leaves them one version behind."""
+    """The metadata of one table. It follows the Delta commit: after a kill in between it is one version behind."""
 
     def __init__(self, address: str, settings: Mapping[str, str] | None = None) -> None:
         parts = urlsplit(address)

@@ -162,7 +162,7 @@ class Landing:
         shape = self._shapes.get(event.schema)
         if shape is None:
             if self._mirrors or self._protection:
-                raise PoisonError("it came without a schema, which mirrors and PII strategies need")
+                raise PoisonError("the record has no schema, which mirrors and PII strategies need")
             return change
         if self._mirrors and change.operation is not Operation.TRUNCATE and key_of(change, shape.key) is None:
             raise PoisonError(f"{change.table} has no primary key, so a mirror can't tell its rows apart")
@@ -182,7 +182,7 @@ class Landing:
             except UnfitError as error:
                 letters.append(DeadLetter(item.event, str(error)))
         if not letters:
-            raise errors.internal(f"changes of {self._connector.name} fit one by one, but not together.")
+            raise errors.internal(f"changes of {self._connector.name} can be written one by one, but not as a batch.")
         return fitting, letters
 
     # -- writing --------------------------------------------------------------------------------------------------

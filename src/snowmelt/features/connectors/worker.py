@@ -179,7 +179,7 @@ class Worker:
                     return
                 self._backoff.reset()
                 watch(None)
-                # Of topics nobody knows whether the last row of another table is still to come.
+                # With topics it is not known whether the last row of another table is still to come.
                 only_rows = definition.snapshot_mode == "INITIAL_ONLY" and not kafka
                 if only_rows and landed.phase is ConnectorPhase.STREAMING:
                     self._note(phase=ConnectorPhase.COMPLETED)
@@ -270,7 +270,7 @@ class Worker:
         gone = "history of the tables' columns" if log.usable else log.name
         if source.snapshot_mode != "WHEN_NEEDED":
             raise errors.connector_stopped(
-                f"The {gone} is gone, and with it the changes since {standing.last_change_at}.",
+                f"The {gone} is gone: changes since {standing.last_change_at} are lost.",
                 hint="To read all tables anew: ALTER CONNECTOR … SET SNAPSHOT_MODE = WHEN_NEEDED, then RESUME. Rows "
                 "that are gone from the source then go from mirrors too.",
             )

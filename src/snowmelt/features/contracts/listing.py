@@ -42,7 +42,7 @@ def contracts(run: Run, state: StateReader, statement: ShowStatement) -> Iterato
 
 
 def attached(state: StateReader, contract: CatalogObject) -> list[ObjectName]:
-    """The tables and views that are held to it, as far as whoever asks may know of them."""
+    """The tables and views that the contract is attached to, as far as the role may see them."""
     return sorted(item.name for item in attached_objects(state, contract))
 
 

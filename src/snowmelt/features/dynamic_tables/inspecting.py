@@ -79,10 +79,10 @@ def _found(state: StateReader, table: CatalogObject, query_id: str) -> tuple[Dyn
     done = [item for item in state.dynamic.newest(table.id, 1000) if item.version is not None]
     index = next((at for at, item in enumerate(done) if item.query_id == query_id), None)
     if index is None:
-        raise _refused(f"The table has no refresh '{query_id}' that succeeded, or it is long ago.")
+        raise _refused(f"The table has no successful refresh '{query_id}', or its record was removed since.")
     refresh = done[index]
     if index + 1 == len(done):
-        raise _refused("This refresh filled the table: there is nothing before it to compare with.")
+        raise _refused("This refresh filled the table: there is no earlier version to compare with.")
     entry = state.dynamic.graph_entry(table.id)
     if entry is not None and refresh.graph_valid_from is not None and refresh.graph_valid_from < entry.valid_from:
         raise _refused("The definition was changed since this refresh.")
@@ -136,10 +136,10 @@ class _Inspection:
             raise errors.insufficient_privileges("Table", "a source of the dynamic table")
         chosen = next((item for item in sources if str(item.name) == source), None)
         if chosen is None:
-            raise _refused(f"It does not read '{source}'.")
+            raise _refused(f"The dynamic table does not read '{source}'.")
         changes = self._changes(chosen, self._span(chosen))
         if changes is None or any(not 0 <= number < len(changes) for number in numbers):
-            raise _refused(f"'{source}' has no such change.")
+            raise _refused(f"'{source}' has no change of that number in this refresh.")
         with_them = computed_rows(self.run, self.table, self.bound, self.dynamic.refresh_mode)
         columns = self.definition.columns
         without = with_them.transform(self._undoing(chosen, [changes[number] for number in numbers]))

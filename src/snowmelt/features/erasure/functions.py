@@ -57,5 +57,5 @@ def erasures(run: Run, _state: StateReader, _: Sequence[Any]) -> str:
 
 
 def _json(erasure: Erasure) -> str:
-    """The record. What names the person is nobody's to read."""
+    """The record, without what identifies the person: no role may read that."""
     return erasure.without_person().model_dump_json()

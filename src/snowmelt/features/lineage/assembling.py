@@ -49,7 +49,7 @@ class Definitions:
 
 
 def assembled(run: Run, state: StateReader, definitions: Definitions) -> LineageGraph:
-    """Everything, whoever asks: what definitions say, what statements wrote, and what comes from outside."""
+    """The whole graph, whatever the role may see: from definitions, from statements, and from outside."""
     objects = state.whole_catalog.objects(_KINDS, session_id=run.session.id)
     live = _Live(objects)
     ages = _ages(objects)

@@ -36,7 +36,7 @@ _REMEMBERED = 1_000
 
 
 class WriteRecorder:
-    """Looks at each statement once in a while, and at none that only reads."""
+    """Looks at each repeated statement once in a while, and never at statements that only read."""
 
     def __init__(self, account: Account) -> None:
         self._account = account

@@ -41,7 +41,7 @@ class Lineage:
         return whole.without(hidden)
 
     def whole_graph(self, run: Run, state: StateReader) -> LineageGraph:
-        """Whoever asks: what is found on it must not be shown."""
+        """Ignores the rights of roles: the result must not be shown to users."""
         return assembled(run, state.seen_by(None), self.definitions)
 
     def of_definition(self, run: Run, state: StateReader, item: CatalogObject) -> list[Edge]:

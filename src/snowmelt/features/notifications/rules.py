@@ -80,7 +80,7 @@ class AlertRules:
 
 
 def _check(account: Account) -> None:
-    """A rule that would tell nobody, or one that nobody defined, is a mistake in the settings."""
+    """A rule without a channel, or with a metric or channel that does not exist, is a mistake in the settings."""
     for rule in account.settings.alert_rules:
         if rule.metric is not None and rule.metric not in METRICS:
             raise errors.configuration(f"The alert rule '{rule.name}' watches '{rule.metric}', which is not a metric.")

@@ -1,4 +1,4 @@
-"""How things stand now, as samples of metrics: read from the state store for whoever asks."""
+"""How things stand now, as samples of metrics: read from the state store at each request."""
 
 from __future__ import annotations
 

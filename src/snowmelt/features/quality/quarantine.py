@@ -50,8 +50,9 @@ def ensure(owner: Session, table: CatalogObject) -> CatalogObject:
     wanted |= {column.name: str(column.type) for column in EXTRA}
     if len(wanted) != len(table.definition.columns) + len(EXTRA):
         raise errors.compilation(
-            "002028", "42601", f"Table '{table.name}' has a column whose name quarantined rows need."
-        )
+            "002028", "42601", f"Table '{table.name}' has a column whose name its quarantine table uses itself.",
+            hint=f"The quarantine table adds {', '.join(column.name for column in EXTRA)}. Rename the column.",
+        )  # fmt: skip
     if found is None:
         declared = ", ".join(f"{spelled(column)} {type_}" for column, type_ in wanted.items())
         owner.execute(f"CREATE TABLE IF NOT EXISTS {object_name(name, qualified=True)} ({declared})")

@@ -72,7 +72,7 @@ class RevokeRole(Statement):
 def _refuse_other_roles(cursor: Cursor) -> None:
     for kind in ("DATABASE", "APPLICATION"):
         if cursor.at(kind, "ROLE") and cursor.peek(2).word not in (",", "ON"):
-            raise errors.unsupported(f"GRANT or REVOKE of a {kind} ROLE", hint="Roles of the account exist.")
+            raise errors.unsupported(f"GRANT or REVOKE of a {kind} ROLE", hint="Use a role of the account.")
 
 
 def parse_grant(cursor: Cursor) -> Statement:

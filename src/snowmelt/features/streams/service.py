@@ -140,7 +140,7 @@ class Streams:
     def oldest_change(self, state: StateReader, standing: StreamState) -> datetime | None:
         """When the oldest change was committed that the stream holds; None when it holds none that is visible.
 
-        Asked again and again by whoever watches: the log is read only when something moved since.
+        Monitors ask often: the log is read only when something has changed since the last time.
         """
         seen = {id: version.version for id, version in state.versions.snapshot(list(standing.offsets)).items()}
         kept = self._oldest.get(standing.stream_id)
@@ -163,7 +163,7 @@ class Streams:
         return min(found, default=None)
 
     def _renew(self, stream_id: str) -> None:
-        """An empty stream has nothing that could get lost: it stays readable for as long again."""
+        """An empty stream can lose no change: it stays readable for another such period."""
         with self._account.state.begin() as state:
             state.streams.put(state.streams.require(stream_id).model_copy(update={"renewed_at": state.now}))
 

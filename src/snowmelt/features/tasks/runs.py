@@ -219,7 +219,7 @@ def current_version(state: StateTransaction, root: GraphTask) -> int:
 
 
 def require_failed(run: GraphRun | None, root: GraphTask, version: int) -> GraphRun:
-    """The run that RETRY repeats. Raises when there is none that failed, or the graph is another one by now."""
+    """The run that RETRY repeats. Raises when no run failed, or the graph was changed since."""
     if run is None:
         raise errors.task_refused("Cannot perform retry: no suitable run of graph with root task "
                                   f"{root.task.name} to retry.")  # fmt: skip

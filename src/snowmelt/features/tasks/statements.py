@@ -36,7 +36,7 @@ _NOT_SIZED = "kept and shown; serverless tasks run on the server's own machine, 
 
 
 def signed(cursor: Cursor, name: str) -> int:
-    """A whole number; ranges are for whoever knows the option."""
+    """A whole number. The caller checks its range."""
     token = cursor.peek()
     if token.kind is TokenKind.STRING:
         if not token.text.lstrip("+-").isdigit():

@@ -52,7 +52,7 @@ class Vacuumed:
 
 
 class Vacuum:
-    """Remembers whose files wait, and for whom."""
+    """Deletes files that no version needs. Remembers which tables have files that a reader still uses."""
 
     def __init__(self, account: Account) -> None:
         self._account = account

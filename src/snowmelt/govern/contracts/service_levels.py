@@ -12,7 +12,7 @@ _UNITS = {
 
 
 def freshness(contract: Contract) -> int | None:
-    """Seconds that the data may be behind; None when the document says nothing that can be understood."""
+    """Seconds that the data may be behind; None when the document gives no such time in a known form."""
     for item in contract.document.slaProperties or ():
         if (item.property or "").lower() not in _FRESHNESS or isinstance(item.value, bool):
             continue

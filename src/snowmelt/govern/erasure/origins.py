@@ -131,7 +131,7 @@ class _Reader:
                 self.origins.unclear.append(table.name)
 
     def _used(self, node: exp.Expr, items: Mapping[str, _Item]) -> set[str]:
-        """The aliases of the items whose columns an expression reads; the empty one for what nobody knows."""
+        """The aliases of the items whose columns an expression reads; the empty alias for columns of unknown origin."""
         return {self._alias_of(column, items) for column in node.find_all(exp.Column)}
 
     def _alias_of(self, column: exp.Column, items: Mapping[str, _Item]) -> str:

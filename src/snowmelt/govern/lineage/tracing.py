@@ -59,7 +59,7 @@ class _Scope:
         return self.ctes.get(name) or (self.parent.cte(name) if self.parent is not None else None)
 
     def column(self, node: exp.Column) -> Origins:
-        """What a column is made of. One that no item has is a variable of a lambda, or a name of the output."""
+        """What a column is made of. Nothing for a name that is not a column: a variable of a lambda, an alias."""
         if node.table:
             item = self.items.get(node.table)
             found = item.column(node.name) if item is not None else None

@@ -69,7 +69,10 @@ def protected(columns: Sequence[ClassifiedColumn], strategies: Mapping[str, Stra
             value = _shown(name, strategy)
             shown.append(exp.alias_(value, exp.to_identifier(column.name, quoted=True)))
     if not shown:
-        raise errors.compilation("001003", "42000", "Nothing would be left of the table.")
+        raise errors.compilation(
+            "001003", "42000", "PII strategies drop every column of the table.",
+            hint="Choose another strategy for at least one column.",
+        )  # fmt: skip
     return shown
 
 

@@ -33,7 +33,7 @@ _WARNINGS = frozenset({"warning", "info"})
 
 
 class ExpectationArguments:
-    """The arguments of one expectation, each asked for once. What nobody asked for must not be ignored."""
+    """The arguments of one expectation, each asked for once. `left` are the others: the check can't express them."""
 
     def __init__(self, table: str, given: Mapping[str, Any]) -> None:
         self.table = table

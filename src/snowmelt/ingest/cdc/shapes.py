@@ -96,7 +96,7 @@ class CapturedShape:
         return cleaned
 
     def cleaned_and_known(self, row: Mapping[str, Any] | None) -> dict[str, Any] | None:
-        """The same without fields that are no columns: nobody said what may be kept of those."""
+        """The same without fields that are not columns: no rule says whether they may be kept."""
         cleaned, known = self.cleaned(row), {column.name for column in self.columns}
         return None if cleaned is None else {name: value for name, value in cleaned.items() if name in known}
 
@@ -151,7 +151,7 @@ def _source_type(field: Mapping[str, Any]) -> str:
 
 
 def _digits(field: Mapping[str, Any]) -> tuple[int, int]:
-    """All of a number's, and those behind the point; zero when nobody said."""
+    """The digits of a number, and those behind the point; zero where the source gives none."""
     parameters = field.get("parameters") or {}
     return int(parameters.get(f"{_PARAMETER}length", 0)), int(parameters.get(f"{_PARAMETER}scale", 0))
 

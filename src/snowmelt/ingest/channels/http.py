@@ -121,7 +121,7 @@ class HttpDoor:
         return _content(answer)
 
     def _ticketed(self, ticket: Ticket, request: Callable[[], httpx.Response]) -> dict[str, Any]:
-        """A request about an open channel. Without an answer nobody knows how far it is: it has to be opened again."""
+        """A request about an open channel. Without an answer its progress is unknown: it must be opened again."""
         try:
             answer = self._send(request)
         except SnowmeltError as error:

@@ -128,7 +128,7 @@ class ChannelDoor(Protocol):
     """Raises SnowmeltError for everything that it refuses."""
 
     def open(self, request: OpenRequest) -> OpenedChannel:
-        """Takes the channel, and makes it if there is none of that name."""
+        """Opens the channel. Creates it if there is no channel of that name."""
         ...
 
     def append(self, ticket: Ticket, batch: ChannelBatch) -> Appended:

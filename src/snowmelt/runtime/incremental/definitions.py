@@ -48,7 +48,7 @@ _SESSION_ONLY = {
 
 
 class _DefinitionContext(SessionContext):
-    """Notes whether the query asks for the time, and refuses what depends on who asks."""
+    """Notes whether the query uses the current time. Refuses what depends on the session or its user."""
 
     def __getattribute__(self, name: str) -> Any:
         if name == "now":

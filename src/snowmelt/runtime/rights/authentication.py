@@ -77,7 +77,7 @@ class Authenticator:
         role: str | None = None,
         client: str | None = None,
     ) -> LoginIdentity:
-        """The identity of whoever knows the secret; `role` is the one the client asks for, `client` its address.
+        """The identity that the secret proves; `role` is the one the client asks for, `client` its address.
 
         A programmatic access token may come as the password, as drivers send it. `new_password` takes the place of one
         that must be changed. Raises 390100, 390101, 390102, 390106, 390144, 390189 or 394400.

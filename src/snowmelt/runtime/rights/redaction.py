@@ -135,7 +135,7 @@ def _changes(text: str) -> Iterator[_Change]:
             if bare is not None:
                 yield bare
                 index = next((i for i in range(index, len(tokens)) if tokens[i].start >= bare.end), len(tokens))
-                # A literal right behind a bare word: nobody knows which of the two is the secret.
+                # A literal right behind a bare word: either of the two may be the secret.
                 upto = _value_end(tokens, index)
                 for position in range(index, upto):
                     yield from _hidden(tokens[position])

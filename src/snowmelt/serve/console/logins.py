@@ -140,7 +140,7 @@ class Visitors:
         return self.open(LoginIdentity(ADMIN, ACCOUNTADMIN, ()), login.LoginNames(client="console"))
 
     def of(self, request: Request, *, writes: bool) -> Visitor:
-        """Who asks. Raises when nobody is logged in, or the request may come from another page."""
+        """The log-in of a request. Raises when there is none, or the request may come from another site's page."""
         token = request.cookies.get(COOKIE, "")
         found = self._sessions.by_token(token, own=True)
         lasting.check(found.session)
@@ -170,7 +170,7 @@ class Visitors:
             visitor.close()
 
     def _csrf(self, token: str) -> str:
-        """Made from the session's token with a secret of this process: who knows one does not know the other."""
+        """Made from the session's token with a secret of this process: neither can be computed from the other alone."""
         return hmac.new(self._secret, token.encode(), hashlib.sha256).hexdigest()
 
 

@@ -173,7 +173,7 @@ class Operations:
         self._start(run, session, work)
 
     def _runs(self, session: Session) -> list[RunProgress]:
-        """Those of the session's user: what others do is nobody's business."""
+        """The runs of the session's user. Runs of other users are not shown."""
         return [item for item in runs_in(self._folder) if item.account == _account_of(session)]
 
     def _run_to_json(self, item: RunProgress, *, details: bool = False) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The names of functions that Snowflake documents, by its categories, whether they are here or not.
 
-They tell a function that is not here (refused by name) from one that nobody has (unknown), and make the table of
-docs/reference/compatibility.md.
+They tell a function of Snowflake's that is missing here (unsupported) from a name that is no function (unknown), and
+make the table of docs/reference/compatibility.md.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ Row = TypeVar("Row")
 
 
 def parse_statement(sql: SqlText | str) -> Statement:
-    """One statement. Raises a `SnowmeltError` for all that is none, and nothing else for any text."""
+    """One statement. For any other text it raises a `SnowmeltError`, and never another exception."""
     cursor = Cursor(sql)
     if cursor.at_end:
         raise errors.empty_statement()
