@@ -25,7 +25,7 @@ from snowmelt.sql.statements.views import CreateView
 from snowmelt.sql.tokens import SqlText
 
 
-class DifferenceEffect(IntEnum):
+class Effect(IntEnum):
     """What a difference costs, the worst last."""
 
     KEEPS = 0
@@ -38,7 +38,7 @@ class DifferenceEffect(IntEnum):
 @dataclass(frozen=True, slots=True)
 class Difference:
     reason: str
-    effect: DifferenceEffect = DifferenceEffect.KEEPS
+    effect: Effect = Effect.KEEPS
 
 
 def canonical(text: str) -> str:
@@ -70,7 +70,7 @@ def _comment(wanted: str | None, present: str | None) -> list[Difference]:
 
 def dynamic_table(wanted: CreateDynamicTable, present: CreateDynamicTable) -> list[Difference]:
     found: list[Difference] = []
-    recompute = DifferenceEffect.RECOMPUTES
+    recompute = Effect.RECOMPUTES
     if wanted.transient != present.transient:
         found.append(Difference(f"it is to be {'transient' if wanted.transient else 'permanent'}", recompute))
     if not _same_text(wanted.query, present.query) or not _same_dimension(wanted.dimension, present.dimension):
@@ -80,7 +80,7 @@ def dynamic_table(wanted: CreateDynamicTable, present: CreateDynamicTable) -> li
     if (new.refresh_mode or "AUTO") != (old.refresh_mode or "AUTO"):
         found.append(Difference(f"refresh mode {old.refresh_mode or 'AUTO'} → {new.refresh_mode or 'AUTO'}", recompute))
     if not _same_text(wanted.frozen_where, present.frozen_where):
-        effect = recompute if present.frozen_where is not None else DifferenceEffect.KEEPS
+        effect = recompute if present.frozen_where is not None else Effect.KEEPS
         found.append(Difference("the frozen region changed", effect))
     if new.target_lag != old.target_lag:
         found.append(Difference(f"target lag {_lag(old.target_lag)} → {_lag(new.target_lag)}"))
@@ -130,12 +130,12 @@ def _dynamic_columns(wanted: Sequence[ColumnSpec], present: Sequence[ColumnSpec]
     if not wanted:
         # GET_DDL lists the columns in any case; types and comments only where they were declared.
         declared = explicit or any(column.comment is not None for column in present)
-        return [Difference("its columns are no longer listed", DifferenceEffect.RECOMPUTES)] if declared else []
+        return [Difference("its columns are no longer listed", Effect.RECOMPUTES)] if declared else []
     new = [(column.name, _type(column.type), column.nullable is not False) for column in wanted]
     old = [(column.name, _type(column.type), column.nullable is not False) for column in present]
     untyped = [(name, None, nullable) for name, _, nullable in old]
     if new not in (old, untyped):
-        return [Difference("its columns changed", DifferenceEffect.RECOMPUTES)]
+        return [Difference("its columns changed", Effect.RECOMPUTES)]
     comments = [column.comment for column in wanted] != [column.comment for column in present]
     return [Difference("comments of columns changed")] if comments else []
 
@@ -178,10 +178,10 @@ def stream(wanted: CreateStream, present: CreateStream, home: ProjectHome) -> li
     found: list[Difference] = []
     if wanted.source is not None and present.source is not None:
         if home.complete(wanted.source.parts) != home.complete(present.source.parts):
-            found.append(Difference(f"it is to be on {_named(wanted.source)}", DifferenceEffect.LOSES))
+            found.append(Difference(f"it is to be on {_named(wanted.source)}", Effect.LOSES))
         new, old = wanted.options, present.options
         if (bool(new.append_only), bool(new.insert_only)) != (bool(old.append_only), bool(old.insert_only)):
-            found.append(Difference("its mode changed", DifferenceEffect.LOSES))
+            found.append(Difference("its mode changed", Effect.LOSES))
     return found + _comment(wanted.options.comment, present.options.comment)
 
 
@@ -203,7 +203,7 @@ def table(wanted: CreateTable, present: CreateTable, home: ProjectHome) -> list[
             found.append(Difference(f"column {quote(name)} is new"))
         else:
             found += _column(column, old[name], keys, home)
-    found += [Difference(f"column {quote(name)} goes", DifferenceEffect.LOSES) for name in old if name not in new]
+    found += [Difference(f"column {quote(name)} goes", Effect.LOSES) for name in old if name not in new]
     stay = [name for name in old if name in new]
     if list(new)[: len(stay)] != stay:
         found.append(Difference("its columns are in another order"))

@@ -14,7 +14,7 @@ from snowmelt.features.streams.statements import CreateStream
 from snowmelt.projects import comparing
 from snowmelt.projects import errors as project_errors
 from snowmelt.projects.catalog import LiveCatalog, Noted
-from snowmelt.projects.comparing import Difference, DifferenceEffect
+from snowmelt.projects.comparing import Difference, Effect
 from snowmelt.projects.config import ProjectConfig
 from snowmelt.projects.costs import Costs
 from snowmelt.projects.definitions import CONTAINERS, RELATIONS, AnyCreate, ProjectDefinition
@@ -176,18 +176,18 @@ class _Planner:
             self._unchanged(definition)
             return
         effect = max(item.effect for item in differences)
-        recomputed = effect is DifferenceEffect.RECOMPUTES
+        recomputed = effect is Effect.RECOMPUTES
         action = PlanAction.REINITIALIZE if recomputed else PlanAction.ALTER
         cost, rows = self.costs.of_change(definition, recomputed=recomputed)
         reasons = tuple(item.reason for item in differences)
         self._step(
-            action, definition, "CREATE OR ALTER", reasons, cost, rows, destructive=effect is DifferenceEffect.LOSES
+            action, definition, "CREATE OR ALTER", reasons, cost, rows, destructive=effect is Effect.LOSES
         )  # fmt: skip
 
     def _stream(self, definition: ProjectDefinition, differences: Sequence[Difference]) -> None:
         """Altered at most, never replaced: a new one would not stand where the old one does."""
         reasons = tuple(item.reason for item in differences)
-        if any(item.effect is DifferenceEffect.LOSES for item in differences):
+        if any(item.effect is Effect.LOSES for item in differences):
             raise project_errors.project(
                 f"{definition.location}: {definition.name} can't be changed without losing its offset: "
                 f"{', '.join(reasons)}.",
