@@ -21,6 +21,7 @@ from snowmelt.storage.columns import local_path
 from snowmelt.storage.feed import CHANGE_TYPE, COMMIT_VERSION, feed_schema
 from snowmelt.storage.log import Action, TransactionLog
 from snowmelt.storage.origins import KEPT_TAG, ORIGINS, born_in, kept_origins, with_origins
+from snowmelt.storage.parquet import worth_threads
 from snowmelt.storage.schema import as_type
 from snowmelt.storage.snapshot import absolute
 
@@ -100,7 +101,8 @@ def _file_batches(uri: str, kind: str | None, version: int, target: pa.Schema) -
         present = set(opened.schema_arrow.names)
         wanted = [name for name in target.names if name in present]
         # A file that has none of the columns still has rows, which any other column counts.
-        for batch in opened.iter_batches(columns=wanted or opened.schema_arrow.names[:1]):
+        read = wanted or opened.schema_arrow.names[:1]
+        for batch in opened.iter_batches(columns=read, use_threads=worth_threads(opened)):
             made = {CHANGE_TYPE: kind, COMMIT_VERSION: version}
             yield pa.RecordBatch.from_arrays([_values(batch, field, wanted, made) for field in target], schema=target)
 

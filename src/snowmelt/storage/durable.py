@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -49,15 +49,23 @@ class Unflushed:
 
 def flush_all(paths: Iterable[Path], *, may_be_gone: Iterable[Path] = ()) -> None:
     """Returns when all of these are on disk. They are flushed side by side, so that the disk writes them at once."""
-    waiting: list[Future[None]] = []
-    for path, how in [*((path, _flush_if_there) for path in may_be_gone), *((path, flush) for path in paths)]:
-        try:
-            waiting.append(_flushers().submit(how, path))
-        except RuntimeError:
-            # The program ends, and Python has stopped all pools before accounts are closed.
-            how(path)
+    steps = [*(partial(_flush_if_there, path) for path in may_be_gone), *(partial(flush, path) for path in paths)]
+    waiting = [_begin(step) for step in steps[1:]]
+    for step in steps[:1]:
+        step()
     for done in waiting:
         done.result()
+
+
+def _begin(step: Callable[[], None]) -> Future[None]:
+    try:
+        return _flushers().submit(step)
+    except RuntimeError:
+        # The program ends, and Python has stopped all pools before accounts are closed.
+        step()
+        done: Future[None] = Future()
+        done.set_result(None)
+        return done
 
 
 @cache

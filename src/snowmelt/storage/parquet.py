@@ -16,6 +16,11 @@ _SAMPLE_ROWS = 4096
 _WORTH_A_DICTIONARY = 0.5
 
 
+def worth_threads(opened: pq.ParquetFile) -> bool:
+    """Whether its columns are worth decoding side by side: waking threads up takes longer than decoding a few rows."""
+    return bool(opened.metadata.num_rows > ROW_GROUP_ROWS)
+
+
 def write_parquet(data: pa.Table, path: Path | pa.NativeFile, group_rows: int | None = None) -> None:
     # Decimals as integers are what Spark's vectorised reader is quickest with; Arrow's own schema is of no
     # use to the other readers.

@@ -23,6 +23,8 @@ from snowmelt.storage.rewrite import FILE, ROW
 from snowmelt.storage.snapshot import DataFile, FileList
 
 _THREADS = 2 * (os.cpu_count() or 2)
+_SMALL_BYTES = 256 * 1024
+"""A file of this size is decoded in less time than another thread needs to wake up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,15 +171,15 @@ class _Search:
         self._tested = {test.condition.column: schema.field(test.condition.column) for test in self._tests}
 
     def all_of(self, files: Sequence[DataFile]) -> Iterator[list[_Rows]]:
-        """What is in memory is searched here: several threads would only take turns. Decoding runs side by side."""
+        """What is in memory or small is searched here: threads would only take turns. Decoding runs side by side."""
         names = {*self._tested, *(field.name for field in self._wanted)}
         if self._sought is not None:
             files = [file for file in files if not self._sought.rules_out(local_path(file.uri))]
         for file in files[:1]:
             COLUMNS.ask(local_path(file.uri), names)
-        decoded = [ColumnReader(file.uri).in_memory(names) for file in files]
-        yield from (self._one(file) for file, known in zip(files, decoded, strict=True) if known)
-        left = [file for file, known in zip(files, decoded, strict=True) if not known]
+        here = [file.size <= _SMALL_BYTES or ColumnReader(file.uri).in_memory(names) for file in files]
+        yield from (self._one(file) for file, near in zip(files, here, strict=True) if near)
+        left = [file for file, near in zip(files, here, strict=True) if not near]
         if left:
             with ThreadPoolExecutor(min(_THREADS, len(left)), thread_name_prefix="snowmelt-probe") as workers:
                 try:

@@ -26,6 +26,7 @@ from snowmelt.storage.columns import COLUMNS, KeptGroup, NewValues, local_path
 from snowmelt.storage.log import Action
 from snowmelt.storage.origins import ORIGINS, as_origins, born_in, carries_origins, one_dictionary, with_origins
 from snowmelt.storage.packing import KeptColumn, RowNumbers, packed
+from snowmelt.storage.parquet import worth_threads
 from snowmelt.storage.rewrite import (
     CHANGE_FOLDER,
     PART_BYTES,
@@ -324,7 +325,8 @@ def slices(file: DataFile, schema: pa.Schema, location: str, *, origins: bool) -
         first = 0
         # A file that has none of the columns still has rows, which any other column counts.
         read = wanted or opened.schema_arrow.names[:1]
-        for batch in opened.iter_batches(_SLICE_ROWS, columns=[*read, *(ORIGINS if carried else ())]):
+        chosen = [*read, *(ORIGINS if carried else ())]
+        for batch in opened.iter_batches(_SLICE_ROWS, columns=chosen, use_threads=worth_threads(opened)):
             found = pa.Table.from_batches([batch])
             rows = conform(found.select(wanted), schema, location) if wanted else _nulls(schema, batch.num_rows)
             if origins:

@@ -15,6 +15,7 @@ from snowmelt.ivm.algebra import WEIGHT
 from snowmelt.state.model import CatalogObject, TableDefinition
 from snowmelt.state.store import StateReader
 from snowmelt.storage.feed import CHANGE_TYPE
+from snowmelt.storage.grouping import grouped
 
 if TYPE_CHECKING:
     from snowmelt.runtime.account import Account
@@ -89,9 +90,9 @@ def _netted(rows: pa.Table, names: Sequence[str]) -> ChangeSet:
     if not pc.any(pc.less(rows.column(WEIGHT), 0)).as_py():
         return ChangeSet(rows, inserts_only=True)
     if names and all(_comparable(rows.schema.field(name).type) for name in names):
-        grouped = rows.group_by(list(names)).aggregate([(WEIGHT, "sum")])
-        weights = grouped.column(f"{WEIGHT}_sum")
-        rows = grouped.select(list(names)).append_column(WEIGHT, weights).filter(pc.not_equal(weights, 0))
+        summed = grouped(rows, names).aggregate([(WEIGHT, "sum")])
+        weights = summed.column(f"{WEIGHT}_sum")
+        rows = summed.select(list(names)).append_column(WEIGHT, weights).filter(pc.not_equal(weights, 0))
     return ChangeSet(rows, inserts_only=not pc.any(pc.less(rows.column(WEIGHT), 0)).as_py())
 
 

@@ -17,6 +17,7 @@ from snowmelt.ivm.rendering import Lookup
 from snowmelt.runtime.rewriting.narrowing import simple_conditions
 from snowmelt.runtime.staged_rows import needs_file
 from snowmelt.state.model import CatalogObject, TableDefinition
+from snowmelt.storage.grouping import grouped
 from snowmelt.storage.probe import Among, Condition, search_files
 from snowmelt.storage.snapshot import DataFile
 from snowmelt.storage.table import DeltaStore
@@ -141,7 +142,7 @@ def _distinct(keys: pa.Table, lookup: Lookup, schema: pa.Schema) -> pa.Table | N
         columns = {own: keys.column(theirs).cast(schema.field(own).type) for own, theirs in lookup.pairs}
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return None
-    return pa.table(columns).group_by(list(columns)).aggregate([])
+    return grouped(pa.table(columns), list(columns)).aggregate([])
 
 
 def _exactly(found: pa.Table, wanted: pa.Table) -> pa.Table:
