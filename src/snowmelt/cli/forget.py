@@ -41,7 +41,7 @@ def _pair(text: str, form: str) -> tuple[str, str]:
     name, found, value = text.partition("=")
     if not found or not name.strip() or not value.strip():
         # The text itself is not repeated: it names a person.
-        raise errors.configuration(f"Write the option as {form}.", hint=f"Got a text of {len(text)} characters.")
+        raise errors.configuration(f"Write {form}.", hint=f"Got a text of {len(text)} characters.")
     return name.strip(), value.strip()
 
 
