@@ -19,7 +19,7 @@ from benchmarks.door_load import statement
 from benchmarks.events import events
 from benchmarks.measuring import Aim, Measure, Outcome, Samples, quantile, side_by_side
 from benchmarks.workbench import Workbench
-from snowmelt.serve.app import Server
+from snowmelt.serve.app import HttpServer
 from snowmelt.serve.credentials import load_credentials
 from snowmelt.serve.run import Address, serving_beside
 
@@ -39,7 +39,7 @@ def run(bench: Workbench) -> Outcome:
     bench.load(events("events", rows))
     bench.connection.execute("USE WAREHOUSE COMPUTE_WH")
     password = secrets.token_urlsafe(12)
-    server = Server(bench.account, load_credentials(bench.account.data_dir, password)[0])
+    server = HttpServer(bench.account, load_credentials(bench.account.data_dir, password)[0])
     with serving_beside(server, Address(port=0)) as port:
         added = _added(bench, port, password, rows)
         crowd, facts = _crowd(bench, port, rows)
@@ -65,7 +65,7 @@ def beside_loader(bench: Workbench) -> Outcome:
     execute("INSERT INTO six VALUES " + ", ".join(f"({number}, 'n{number}')" for number in range(6)))
     execute("CREATE OR REPLACE TABLE loaded LIKE events")
     password = secrets.token_urlsafe(12)
-    server = Server(bench.account, load_credentials(bench.account.data_dir, password)[0])
+    server = HttpServer(bench.account, load_credentials(bench.account.data_dir, password)[0])
     loads: list[float] = []
     ended = threading.Event()
     seconds = bench.rounds(_FEW_SECONDS)

@@ -14,7 +14,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from snowmelt.accounts import open_account
 from snowmelt.assistants.at_server import mount_assistants
-from snowmelt.serve.app import Server
+from snowmelt.serve.app import HttpServer
 from snowmelt.serve.credentials import load_credentials
 from tests.assistants.test_mcp import SENTENCE, value_of
 from tests.serve.callers import ADMIN_PASSWORD, PASSWORD, OwnCaller, Serving, served, until
@@ -31,7 +31,7 @@ def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
             "CREATE TABLE sales.public.kept (a INT); INSERT INTO sales.public.kept VALUES (1), (2);"
             "GRANT SELECT, DELETE ON TABLE sales.public.kept TO ROLE analyst"
         )
-        server = Server(account, credentials)
+        server = HttpServer(account, credentials)
         mount_assistants(server)
         with served(server) as answering:
             yield answering

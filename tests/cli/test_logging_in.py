@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 from snowmelt.accounts import open_account
 from snowmelt.cli.main import app
-from snowmelt.serve.app import Server
+from snowmelt.serve.app import HttpServer
 from snowmelt.serve.credentials import load_credentials
 from tests.serve.callers import ADMIN_PASSWORD, PASSWORD, Serving, served
 
@@ -29,7 +29,7 @@ def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
             "GRANT ROLE analyst TO USER ann; CREATE DATABASE sales; GRANT USAGE ON DATABASE sales TO ROLE analyst;"
             "CREATE WAREHOUSE small; GRANT USAGE ON WAREHOUSE small TO ROLE analyst"
         )
-        with served(Server(account, credentials)) as answering:
+        with served(HttpServer(account, credentials)) as answering:
             yield answering
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from snowmelt.runtime.account import Account
 from snowmelt.serve.address import Address
-from snowmelt.serve.app import Server
+from snowmelt.serve.app import HttpServer
 from snowmelt.serve.credentials import load_credentials
 from snowmelt.serve.protocol.door import HELD
 from snowmelt.serve.protocol.sessions import Lifetimes
@@ -23,7 +23,7 @@ def serving(
     account: Account, lifetimes: Lifetimes | None = None, held: float = HELD, *, tls: tuple[Path, Path] | None = None
 ) -> Iterator[int]:
     """The port on loopback. `tls` is the certificate and its key."""
-    server = Server(account, load_credentials(account.data_dir, PASSWORD)[0], lifetimes=lifetimes, held=held)
+    server = HttpServer(account, load_credentials(account.data_dir, PASSWORD)[0], lifetimes=lifetimes, held=held)
     certificate, key = tls or (None, None)
     with serving_beside(server, Address(port=0, certificate=certificate, key=key)) as port:
         yield port

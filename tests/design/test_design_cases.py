@@ -10,7 +10,7 @@ import yaml
 
 from snowmelt.design.antipatterns.library import read_items
 from snowmelt.design.antipatterns.linting import lint_texts
-from snowmelt.design.antipatterns.model import Level
+from snowmelt.design.antipatterns.model import SarifLevel
 from snowmelt.design.antipatterns.on_designs import design_findings
 from snowmelt.design.deciding import DesignDecisions, decide
 from snowmelt.design.making.designing import design
@@ -51,7 +51,7 @@ def _holds(made: Design, expected: dict[str, Any]) -> None:
     """What every design has to be, whatever was asked."""
     assert parse(to_yaml(made), Design, "design.yaml") == made
     found = design_findings(made)
-    assert [item for item in found if item.pattern.level is Level.ERROR] == []
+    assert [item for item in found if item.pattern.level is SarifLevel.ERROR] == []
     if "findings" in expected:
         assert sorted({item.pattern.id for item in found}) == expected["findings"]
     if "dimensions" in expected:

@@ -22,7 +22,7 @@ from snowmelt.projects.applying import apply_plan
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.session import Session
 from snowmelt.serve.address import Address
-from snowmelt.serve.app import Server
+from snowmelt.serve.app import HttpServer
 from snowmelt.serve.credentials import load_credentials
 from snowmelt.serve.run import serving_beside
 from snowmelt.sql.tokens import split_statements
@@ -183,7 +183,7 @@ def test_terraform_deploys_it(account: Account, tmp_path: Path) -> None:
     folder = tmp_path / "cdc"
     shutil.copytree(EXAMPLE, folder)
     credentials, _ = load_credentials(account.data_dir, "a password of this test")
-    with serving_beside(Server(account, credentials), Address(0)) as port:
+    with serving_beside(HttpServer(account, credentials), Address(0)) as port:
         environment = {"SNOWMELT_ADMIN_PASSWORD": "a password of this test", "TF_IN_AUTOMATION": "1"}
         variables = [
             f"-var=url=http://127.0.0.1:{port}",

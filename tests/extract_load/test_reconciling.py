@@ -13,13 +13,13 @@ import snowmelt
 from snowmelt.extract_load import FilesExtractor, Flow, PostgresExtractor, RawLoader, Rows, run_flow
 from snowmelt.extract_load.noting import RECONCILIATIONS_DDL, note_reconciliation, seconds_since_reconciliation
 from snowmelt.extract_load.reconciling.comparing import reconcile
-from snowmelt.extract_load.reconciling.model import Compared, Key
+from snowmelt.extract_load.reconciling.model import ComparedTable, Key
 from snowmelt.extract_load.reconciling.sides import DatabaseSide, RecordsSide, TableSide
 from snowmelt.extract_load.records import Batch
 from tests.support.postgres import empty_schema
 
 Source = psycopg.Connection[Any]
-ORDERS = Compared("orders", "orders", ("id",), day="at", sums=("id", "amount"), complete=False)
+ORDERS = ComparedTable("orders", "orders", ("id",), day="at", sums=("id", "amount"), complete=False)
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ class Pipeline:
         finally:
             loader.close()
 
-    def reconciled(self, compared: Compared = ORDERS, *, repairing: bool = False) -> Any:
+    def reconciled(self, compared: ComparedTable = ORDERS, *, repairing: bool = False) -> Any:
         sides = (DatabaseSide(compared, self.extractor), TableSide(compared, self.connection))
         return reconcile(*sides, bring=self.bring, repair=self.repair if repairing else None)
 
@@ -115,7 +115,7 @@ def test_a_late_commit_is_found_and_fetched(connection: snowmelt.Connection, sou
     assert pipeline.reconciled().breaches == 0, "a change column does not tell what is gone"
 
 
-def compare(connection: snowmelt.Connection, url: str, compared: Compared) -> Any:
+def compare(connection: snowmelt.Connection, url: str, compared: ComparedTable) -> Any:
     extractor = PostgresExtractor(url, "orders", key=compared.key)
     return reconcile(DatabaseSide(compared, extractor), TableSide(compared, connection), bring=lambda: None)
 
@@ -126,7 +126,7 @@ def test_counts_sums_and_keys_are_compared_by_day(connection: snowmelt.Connectio
     rows = orders.execute("SELECT id, amount, at FROM orders").fetchall()
     values = ", ".join(f"({key}, {amount}, '{at}')" for key, amount, at in rows)
     connection.execute(f"INSERT INTO orders VALUES {values}")
-    complete = Compared("orders", "orders", ("id",), day="at", sums=("id", "amount"))
+    complete = ComparedTable("orders", "orders", ("id",), day="at", sums=("id", "amount"))
     assert compare(connection, url, complete).differences == {}
     connection.execute("UPDATE orders SET amount = amount + 1 WHERE id = 30")
     connection.execute("DELETE FROM orders WHERE id = 5")
@@ -149,12 +149,12 @@ def test_equal_totals_do_not_hide_other_keys(connection: snowmelt.Connection, po
         opened.execute("INSERT INTO orders VALUES ('a', 'x'), ('b', 'y')")
     connection.execute("CREATE TABLE orders (id VARCHAR)")
     connection.execute("INSERT INTO orders VALUES ('a'), ('c')")
-    found = compare(connection, url, Compared("orders", "orders", ("id",)))
+    found = compare(connection, url, ComparedTable("orders", "orders", ("id",)))
     assert found.differences == {("b",): "missing", ("c",): "extra"}
     connection.execute("DELETE FROM orders WHERE id = 'c'")
     connection.execute("INSERT INTO orders SELECT SHA2('b', 256)")
     connection.execute("UPDATE orders SET id = SHA2('a', 256) WHERE id = 'a'")
-    assert compare(connection, url, Compared("orders", "orders", ("id",), hashed=("id",))).differences == {}
+    assert compare(connection, url, ComparedTable("orders", "orders", ("id",), hashed=("id",))).differences == {}
 
 
 def test_files_are_read_once_more(connection: snowmelt.Connection, tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ from snowmelt.runtime.session import Session
 from snowmelt.sql.statements.base import Action, NameRef, Statement, ddl
 from snowmelt.sql.statements.changes import RenameTo
 from snowmelt.sql.statements.create_rules import CreateHead, CreateRule
-from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.statements.cursor import TokenCursor
 from snowmelt.sql.statements.heads import created_name
 from snowmelt.sql.statements.heads import object_name as read_name
 from snowmelt.sql.statements.kinds import KindSyntax
@@ -61,14 +61,14 @@ class AlterMemo(Statement):
     action: Action
 
 
-def parse_create(cursor: Cursor, head: CreateHead) -> CreateMemo:
+def parse_create(cursor: TokenCursor, head: CreateHead) -> CreateMemo:
     name, guarded = created_name(cursor, head)
     cursor.expect("SAYS")
     text = cursor.string()
     return CreateMemo(name, text, read_options(cursor, CommentOption, head.kind).comment, head.or_replace, guarded)
 
 
-def parse_alter(cursor: Cursor, kind: ObjectType) -> AlterMemo:
+def parse_alter(cursor: TokenCursor, kind: ObjectType) -> AlterMemo:
     name = read_name(cursor, kind)
     cursor.expect("RENAME", "TO")
     return AlterMemo(name, RenameTo(read_name(cursor, kind)))

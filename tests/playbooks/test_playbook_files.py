@@ -12,7 +12,7 @@ from snowmelt.playbooks import library
 from snowmelt.playbooks.conditions import parse_condition
 from snowmelt.playbooks.inputs import InputSpec, InputType, PlaybookHome, parse_value
 from snowmelt.playbooks.linting import lint
-from snowmelt.playbooks.model import CheckpointSeverity, Decision, ProbeTime, Recovery
+from snowmelt.playbooks.model import CheckpointDecision, CheckpointSeverity, ProbeTime, Recovery
 from snowmelt.playbooks.templates import filled
 from snowmelt.sql.statements.parse import parse_statement
 from snowmelt.sql.tokens import TokenKind, split_statements, tokenize
@@ -94,7 +94,7 @@ def test_all_parts_of_a_step_are_read() -> None:
     checkpoint = step.checkpoint
     assert checkpoint is not None
     assert (checkpoint.severity, checkpoint.at) == (CheckpointSeverity.CRITICAL, ProbeTime.BEFORE)
-    assert checkpoint.options == tuple(Decision) and checkpoint.alternative == {"mode": "SLOW"}
+    assert checkpoint.options == tuple(CheckpointDecision) and checkpoint.alternative == {"mode": "SLOW"}
     assert [(item.recovery, item.retryable, item.fix) for item in step.errors] == [
         (Recovery.RETRY, True, None), (Recovery.FIX, True, "make-room"),
     ]  # fmt: skip

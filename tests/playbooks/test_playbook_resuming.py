@@ -15,7 +15,7 @@ from snowmelt.playbooks import performing
 from snowmelt.playbooks.inputs import PlaybookHome
 from snowmelt.playbooks.journal import opened, run_ids
 from snowmelt.playbooks.library import parsed
-from snowmelt.playbooks.model import Decision
+from snowmelt.playbooks.model import CheckpointDecision
 from snowmelt.playbooks.ports import CheckpointAnswer, PlaybookOutcome
 from snowmelt.playbooks.running import PlaybookRunner
 from snowmelt.playbooks.starting import begun
@@ -229,9 +229,9 @@ def test_checkpoints_wait_and_go_on(tmp_path: Path) -> None:
     world = World()
     assert start(world, tmp_path, Script({})) is PlaybookOutcome.WAITING
     assert world.tables[FIRST] == ["2", "10"], "the checkpoint is behind its step"
-    approved = {"change-it": [CheckpointAnswer(Decision.APPROVE)]}
+    approved = {"change-it": [CheckpointAnswer(CheckpointDecision.APPROVE)]}
     assert go_on(world, tmp_path, Script(approved)) is PlaybookOutcome.WAITING
-    answers = {**approved, "make-the-second-in-one-way": [CheckpointAnswer(Decision.APPROVE)]}
+    answers = {**approved, "make-the-second-in-one-way": [CheckpointAnswer(CheckpointDecision.APPROVE)]}
     assert go_on(world, tmp_path, Script(answers)) is PlaybookOutcome.FINISHED
     assert world.tables == DONE
 
@@ -239,7 +239,7 @@ def test_checkpoints_wait_and_go_on(tmp_path: Path) -> None:
 def test_abort_at_a_checkpoint_leaves_nothing(tmp_path: Path) -> None:
     world = World()
     world.tables["SNOWMELT.PUBLIC.OTHER"] = ["7"]
-    script = Script({"change-it": [CheckpointAnswer(Decision.ABORT)]})
+    script = Script({"change-it": [CheckpointAnswer(CheckpointDecision.ABORT)]})
     assert start(world, tmp_path, script) is PlaybookOutcome.ABORTED
     assert world.tables == {"SNOWMELT.PUBLIC.OTHER": ["7"]}
     undone = [text for text in script.said if text.startswith("Undoing")]
@@ -249,8 +249,8 @@ def test_abort_at_a_checkpoint_leaves_nothing(tmp_path: Path) -> None:
 def test_a_different_approach_undoes_the_step_and_takes_the_other_branch(tmp_path: Path) -> None:
     world = World()
     answers = {
-        "change-it": [CheckpointAnswer(Decision.APPROVE)],
-        "make-the-second-in-one-way": [CheckpointAnswer(Decision.DIFFERENT_APPROACH)],
+        "change-it": [CheckpointAnswer(CheckpointDecision.APPROVE)],
+        "make-the-second-in-one-way": [CheckpointAnswer(CheckpointDecision.DIFFERENT_APPROACH)],
     }
     assert start(world, tmp_path, Script(answers)) is PlaybookOutcome.FINISHED
     assert world.tables == {FIRST: ["2", "10"], SECOND: ["4"]}
@@ -258,10 +258,10 @@ def test_a_different_approach_undoes_the_step_and_takes_the_other_branch(tmp_pat
 
 def test_modify_undoes_the_step_and_does_it_anew(tmp_path: Path) -> None:
     world = World()
-    modify = CheckpointAnswer(Decision.MODIFY, {"second": "THIRD"})
+    modify = CheckpointAnswer(CheckpointDecision.MODIFY, {"second": "THIRD"})
     answers = {
-        "change-it": [CheckpointAnswer(Decision.APPROVE)],
-        "make-the-second-in-one-way": [modify, CheckpointAnswer(Decision.APPROVE)],
+        "change-it": [CheckpointAnswer(CheckpointDecision.APPROVE)],
+        "make-the-second-in-one-way": [modify, CheckpointAnswer(CheckpointDecision.APPROVE)],
     }
     assert start(world, tmp_path, Script(answers)) is PlaybookOutcome.FINISHED
     assert world.tables == {FIRST: ["2", "10"], "SNOWMELT.PUBLIC.THIRD": ["3"]}
@@ -269,8 +269,8 @@ def test_modify_undoes_the_step_and_does_it_anew(tmp_path: Path) -> None:
 
 def test_an_input_that_a_finished_step_used_stays(tmp_path: Path) -> None:
     world = World()
-    modify = CheckpointAnswer(Decision.MODIFY, {"value": "5"})
-    answers = {"change-it": [CheckpointAnswer(Decision.APPROVE)], "make-the-second-in-one-way": [modify]}
+    modify = CheckpointAnswer(CheckpointDecision.MODIFY, {"value": "5"})
+    answers = {"change-it": [CheckpointAnswer(CheckpointDecision.APPROVE)], "make-the-second-in-one-way": [modify]}
     script = Script(answers)
     assert start(world, tmp_path, script) is PlaybookOutcome.FAILED
     assert any("can't be changed any more" in text for text in script.said)

@@ -7,7 +7,7 @@ import re
 import pyarrow as pa
 
 from snowmelt.core import errors, types
-from snowmelt.playbooks.model import Decision, PlaybookStep, Probe
+from snowmelt.playbooks.model import CheckpointDecision, PlaybookStep, Probe
 from snowmelt.playbooks.ports import CheckpointAnswer, CheckpointQuestion
 from snowmelt.runtime.results import Result, ResultColumn
 
@@ -103,6 +103,6 @@ class Script:
 
     def decide(self, question: CheckpointQuestion) -> CheckpointAnswer | None:
         if self.answers is None:
-            return CheckpointAnswer(Decision.APPROVE)
+            return CheckpointAnswer(CheckpointDecision.APPROVE)
         given = self.answers.get(question.step.id, [])
         return given[question.answered] if question.answered < len(given) else None

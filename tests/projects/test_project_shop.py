@@ -20,7 +20,7 @@ from snowmelt.projects.applying import apply_plan
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.results import Result
 from snowmelt.runtime.session import Session
-from snowmelt.serve.app import Server
+from snowmelt.serve.app import HttpServer
 from snowmelt.serve.credentials import load_credentials
 from snowmelt.serve.wire import result_from_json
 from tests.support.slt import drop_database
@@ -90,7 +90,7 @@ def test_through_a_server(account: Account, shop: tuple[Session, Path], tmp_path
     _, folder = shop
     shutil.rmtree(folder / "marts")
     credentials, _ = load_credentials(tmp_path)
-    with TestClient(Server(account, credentials).app) as client:
+    with TestClient(HttpServer(account, credentials).app) as client:
         opened = client.post("/api/v1/sessions", json={"local_token": credentials.local_token}).json()
         client.headers["authorization"] = f"Bearer {opened['token']}"
 

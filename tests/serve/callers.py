@@ -15,7 +15,7 @@ import httpx
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.session import Session
 from snowmelt.serve.address import Address
-from snowmelt.serve.app import Server
+from snowmelt.serve.app import HttpServer
 from snowmelt.serve.run import serving_beside
 from snowmelt.serve.wire import result_from_json
 
@@ -27,7 +27,7 @@ ADMIN_PASSWORD = "of the first start"
 class Serving:
     """A server that answers, and its account."""
 
-    server: Server
+    server: HttpServer
     port: int
 
     @property
@@ -43,7 +43,7 @@ class Serving:
 
 
 @contextmanager
-def served(server: Server) -> Iterator[Serving]:
+def served(server: HttpServer) -> Iterator[Serving]:
     with serving_beside(server, Address(port=0)) as port:
         yield Serving(server, port)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from snowmelt.accounts import open_account
-from snowmelt.serve.app import Server
+from snowmelt.serve.app import HttpServer
 from snowmelt.serve.credentials import load_credentials
 from snowmelt.serve.limits import Limits
 from tests.serve.callers import ADMIN_PASSWORD, PASSWORD, Serving, served
@@ -24,5 +24,5 @@ def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
             f"CREATE ROLE analyst; CREATE ROLE narrow; CREATE USER ann PASSWORD = '{PASSWORD}' DEFAULT_ROLE = analyst;"
             "GRANT ROLE analyst TO USER ann; GRANT ROLE narrow TO USER ann; GRANT ROLE sysadmin TO USER ann"
         )
-        with served(Server(account, credentials, hosts=("snowmelt.example",), limits=LIMITS)) as answering:
+        with served(HttpServer(account, credentials, hosts=("snowmelt.example",), limits=LIMITS)) as answering:
             yield answering

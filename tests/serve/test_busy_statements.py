@@ -9,7 +9,7 @@ from typing import Any
 from snowmelt.accounts import open_account
 from snowmelt.core.config import Settings
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.serve.app import Server
+from snowmelt.serve.app import HttpServer
 from snowmelt.serve.credentials import load_credentials
 from tests.serve.callers import ADMIN_PASSWORD, PASSWORD, OwnCaller, Serving, SnowflakeCaller, served, until
 
@@ -43,7 +43,7 @@ def test_long_ones_leave_their_places_to_others(tmp_path: Path) -> None:
     with open_account(tmp_path, settings=Settings(parallel_statements=2)) as account:
         credentials, _ = load_credentials(account.data_dir, ADMIN_PASSWORD)
         account.session().execute(f"CREATE USER ann PASSWORD = '{PASSWORD}'")
-        with served(Server(account, credentials)) as serving:
+        with served(HttpServer(account, credentials)) as serving:
             hogs = [OwnCaller(serving) for _ in range(3)]
             answers: list[Any] = []
             loop = "BEGIN LOOP CALL SYSTEM$WAIT(0.01); SHOW ROLES; END LOOP; END"

@@ -18,7 +18,7 @@ import pytest
 from snowmelt.storage.append import spliced_file, statistics, write_file
 from snowmelt.storage.origins import ORIGINS, born_in, with_origins
 from snowmelt.storage.parquet import ROW_GROUP_ROWS, write_parquet
-from snowmelt.storage.row_groups import CopiedFile, FilePart, Footer, Widened, source_of, splice
+from snowmelt.storage.row_groups import CopiedFile, CopiedFooter, FilePart, Widened, source_of, splice
 
 _START = datetime(2024, 1, 1, tzinfo=UTC)
 
@@ -58,7 +58,7 @@ def source(tmp_path: Path, rows: pa.Table) -> Path:
 
 
 def as_source(path: Path, rows: pa.Table) -> CopiedFile:
-    source = source_of(path, Footer.as_written(rows))
+    source = source_of(path, CopiedFooter.as_written(rows))
     assert source is not None
     return source
 
@@ -126,7 +126,7 @@ def test_bounds_are_those_that_writing_the_rows_gives(tmp_path: Path, source: Pa
 
 def test_only_files_with_the_same_columns_are_spliced(tmp_path: Path, source: Path, rows: pa.Table) -> None:
     def can_be_spliced(path: Path, wanted: pa.Table) -> bool:
-        return source_of(path, Footer.as_written(wanted)) is not None
+        return source_of(path, CopiedFooter.as_written(wanted)) is not None
 
     assert can_be_spliced(source, rows)
     assert not can_be_spliced(source, rows.drop_columns(["flag"]))
@@ -142,8 +142,8 @@ def test_only_files_with_the_same_columns_are_spliced(tmp_path: Path, source: Pa
 def test_row_groups_get_the_columns_that_they_lack(group_rows: int, tmp_path: Path, rows: pa.Table) -> None:
     path, target, again = (tmp_path / f"{name}.parquet" for name in ("narrow", "wide", "again"))
     write_parquet(rows, path, group_rows)
-    wide = Footer.as_written(with_origins(rows, "any"))
-    source = source_of(path, wide, Footer.as_written(rows))
+    wide = CopiedFooter.as_written(with_origins(rows, "any"))
+    source = source_of(path, wide, CopiedFooter.as_written(rows))
     assert source is not None
     assert source.lacks_columns
     new = with_origins(table(50, 900_000), "elsewhere")
@@ -162,7 +162,7 @@ def test_row_groups_get_the_columns_that_they_lack(group_rows: int, tmp_path: Pa
         sum(one.column(leaf).total_uncompressed_size for leaf in range(one.num_columns)) for one in sizes
     ]
     # From now on nothing is missing.
-    widened = source_of(target, wide, Footer.as_written(rows))
+    widened = source_of(target, wide, CopiedFooter.as_written(rows))
     assert widened is not None
     assert not widened.lacks_columns
     splice(widened, again, [0, 1, 2])
@@ -184,4 +184,4 @@ def test_what_is_no_parquet_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "text.parquet"
     path.write_bytes(b"PAR1 and then something else")
     with path.open("rb") as file, pytest.raises(ValueError, match="no Parquet file"):
-        Footer.of(file)
+        CopiedFooter.of(file)

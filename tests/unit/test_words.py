@@ -28,13 +28,6 @@ INSTEAD = {
 TOO_WIDE = {
     "Step", "Plan", "Outcome", "Severity", "Place", "Written", "Request", "Verdict", "Finding", "Checked",
 }  # fmt: skip
-# Names that still have two meanings. A name leaves this list when its classes are renamed; none is added.
-SHARED = {
-    "Access", "Answer", "Call", "Capture", "Channels", "Check", "Clause", "Clauses", "ColumnChange", "Compared",
-    "Condition", "Connection", "Contract", "Cursor", "Decision", "Footer", "Found", "Gate", "Identity", "Item", "Level",
-    "Loader", "Metric", "OnError", "Pii", "Problem", "Query", "Rows", "Server", "Sessions", "Side", "Sink",
-    "SourceColumn", "Stage", "Statements", "Streams", "View", "Window",
-}  # fmt: skip
 
 
 @cache
@@ -77,9 +70,7 @@ def test_every_class_has_a_name_of_its_own() -> None:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 modules[node.name].append(path.relative_to(SOURCES).as_posix())
     shared = {name: found for name, found in modules.items() if len(found) > 1}
-    assert {name: found for name, found in shared.items() if name not in SHARED} == {}, "a domain's word: as PlanColumn"
-    assert SHARED - set(shared) == set(), "these have one meaning now: take them off the list"
-    assert {name for name, found in shared.items() if len(found) > 2} <= {"Gate"}, "three meanings"
+    assert shared == {}, "a domain's word: as PlanColumn"
 
 
 def test_catalog_is_spelled_one_way() -> None:

@@ -20,7 +20,7 @@ from snowmelt.cli.guarding import guarded
 from snowmelt.cli.output import Format, is_interactive
 from snowmelt.core import errors
 from snowmelt.design.answering import answer_field, with_answers
-from snowmelt.design.antipatterns.model import Level, LintFinding, known_antipatterns
+from snowmelt.design.antipatterns.model import LintFinding, SarifLevel, known_antipatterns
 from snowmelt.design.antipatterns.on_designs import design_findings
 from snowmelt.design.deciding import MODE_TOPIC, Decision, DesignDecisions, decide
 from snowmelt.design.looking.filling import looked
@@ -346,7 +346,7 @@ def _print_findings(console: Console, findings: list[LintFinding]) -> int:
         console.print(f"{item.pattern.id} {item.pattern.level}: {item.object}: {item.message}", markup=False)
     if not findings:
         console.print("No anti-pattern was found.")
-    return EXIT_REFUSED if any(item.pattern.level is Level.ERROR for item in findings) else 0
+    return EXIT_REFUSED if any(item.pattern.level is SarifLevel.ERROR for item in findings) else 0
 
 
 def _show_rules(console: Console) -> None:

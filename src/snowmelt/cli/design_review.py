@@ -10,7 +10,7 @@ import typer
 
 from snowmelt.cli.groups import Guard
 from snowmelt.cli.opening import open_session
-from snowmelt.design.antipatterns.model import Level
+from snowmelt.design.antipatterns.model import SarifLevel
 from snowmelt.design.antipatterns.on_accounts import account_findings, definitions_of
 from snowmelt.design.reviewing import Review, review, review_texts
 
@@ -36,7 +36,7 @@ def add_review(group: typer.Typer, guarded: Guard) -> None:
                 patch.write_text(made.patch, encoding="utf-8")
             elif made.patch:
                 typer.echo(f"\nChanges that need no decision (--patch FILE writes them):\n{made.patch}", nl=False)
-            return EXIT_FOUND if any(item.pattern.level is Level.ERROR for item in made.findings) else 0
+            return EXIT_FOUND if any(item.pattern.level is SarifLevel.ERROR for item in made.findings) else 0
 
         raise typer.Exit(guarded(work))
 

@@ -13,7 +13,7 @@ from snowmelt.cli.groups import SessionCommands
 from snowmelt.cli.guarding import guarded
 from snowmelt.cli.opening import open_session
 from snowmelt.design.antipatterns.linting import fix_files, lint_paths, unread_in
-from snowmelt.design.antipatterns.model import Level, LintFinding, known_antipatterns, ordered
+from snowmelt.design.antipatterns.model import LintFinding, SarifLevel, known_antipatterns, ordered
 from snowmelt.design.antipatterns.on_accounts import account_findings
 from snowmelt.design.antipatterns.on_designs import design_findings
 from snowmelt.design.antipatterns.reporting import to_json, to_sarif
@@ -24,7 +24,7 @@ from snowmelt.runtime.results import Executes
 EXIT_FOUND = 1
 _ROUNDS = 5
 """A fix may uncover the next one; more rounds than there are fixable patterns would be a mistake here."""
-_ORDER = (Level.NOTE, Level.WARNING, Level.ERROR)
+_ORDER = (SarifLevel.NOTE, SarifLevel.WARNING, SarifLevel.ERROR)
 
 
 class LintFormat(StrEnum):
@@ -40,7 +40,9 @@ def lint_command(app: typer.Typer, sessions: SessionCommands) -> None:
         fix: Annotated[bool, typer.Option("--fix", help="Mend what can be mended, then look again.")] = False,
         form: Annotated[LintFormat, typer.Option("--format", help="text, json, or sarif for CI.")] = LintFormat.TEXT,
         output: Annotated[Path | None, typer.Option("--output", "-o", help="File instead of standard output.")] = None,
-        fail_on: Annotated[Level, typer.Option(help="The least level that makes the exit code 1.")] = Level.WARNING,
+        fail_on: Annotated[
+            SarifLevel, typer.Option(help="The least level that makes the exit code 1.")
+        ] = SarifLevel.WARNING,
         select: Annotated[list[str] | None, typer.Option(help="Only these ids, or families such as PD.")] = None,
         ignore: Annotated[list[str] | None, typer.Option(help="Not these ids or families.")] = None,
         data: Annotated[Path | None, typer.Option("--data", help="Look at the account in this directory.")] = None,

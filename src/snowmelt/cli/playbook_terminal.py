@@ -13,7 +13,7 @@ from rich.text import Text
 
 from snowmelt.cli.output import Format, write_result
 from snowmelt.playbooks.answers import Answers
-from snowmelt.playbooks.model import CheckpointSeverity, Decision, PlaybookStep, Probe
+from snowmelt.playbooks.model import CheckpointDecision, CheckpointSeverity, PlaybookStep, Probe
 from snowmelt.playbooks.ports import CheckpointAnswer, CheckpointQuestion
 from snowmelt.runtime.results import Result
 
@@ -85,7 +85,7 @@ class Terminal:
     def _by_approval(self, question: CheckpointQuestion) -> CheckpointAnswer | None:
         severity = question.checkpoint.severity
         if self._approved is CheckpointSeverity.CRITICAL or self._approved is severity:
-            return CheckpointAnswer(Decision.APPROVE, by=f"--approve {self._approved}")
+            return CheckpointAnswer(CheckpointDecision.APPROVE, by=f"--approve {self._approved}")
         return None
 
     def _asked(self, question: CheckpointQuestion) -> CheckpointAnswer | None:
@@ -94,9 +94,9 @@ class Terminal:
         options = question.checkpoint.options
         while (word := self._prompt(f"{' / '.join(options)}").strip()) not in options:
             self.say(f"'{word}' is not one of {', '.join(options)}.")
-        decision = Decision(word)
+        decision = CheckpointDecision(word)
         inputs: dict[str, str] = {}
-        while decision is Decision.MODIFY:
+        while decision is CheckpointDecision.MODIFY:
             name, separator, value = self._prompt("input = value (an empty line ends)").partition("=")
             if not separator:
                 break

@@ -22,7 +22,7 @@ from snowmelt.playbooks import library
 from snowmelt.playbooks.answers import Answers, load_answers
 from snowmelt.playbooks.inputs import InputSpec, Scalar
 from snowmelt.playbooks.journal import Journal, opened
-from snowmelt.playbooks.model import CheckpointSeverity, Decision
+from snowmelt.playbooks.model import CheckpointDecision, CheckpointSeverity
 from snowmelt.playbooks.ports import CheckpointAnswer, PlaybookOutcome
 from snowmelt.playbooks.progress import RunStatus, progress_of
 from snowmelt.playbooks.running import PlaybookRunner
@@ -160,7 +160,9 @@ def _following_commands(group: typer.Typer, opener: Opener, guarded: Guard) -> N
         run: RunArgument,
         answers: AnswersOption = None,
         approve: ApproveOption = None,
-        answer: Annotated[Decision | None, typer.Option(help="For the checkpoint that the run waits at.")] = None,
+        answer: Annotated[
+            CheckpointDecision | None, typer.Option(help="For the checkpoint that the run waits at.")
+        ] = None,
         inputs: InputOption = None,
         data: LaterData = None,
         url: LaterUrl = None,

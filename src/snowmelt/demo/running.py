@@ -34,7 +34,7 @@ from snowmelt.ingest.cdc.embedded_postgres import LOGICAL_REPLICATION, EmbeddedP
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.session import Session
 from snowmelt.serve.address import Address
-from snowmelt.serve.app import Server
+from snowmelt.serve.app import HttpServer
 from snowmelt.serve.credentials import load_credentials
 from snowmelt.serve.run import serving_beside
 from snowmelt.sql.tokens import split_statements
@@ -103,7 +103,7 @@ def _open_account(console: Console, started: ExitStack, data: Path, settings: Se
         account.services[Connectors].start()
         # So that `snowmelt sql --data …` can look on from another terminal.
         credentials, _ = load_credentials(account.data_dir)
-        server = Server(account, credentials, hosts=())
+        server = HttpServer(account, credentials, hosts=())
         port = started.enter_context(serving_beside(server, Address(0)))
         account.ownership.announce(f"http://127.0.0.1:{port}")
     # Good once: what logs in stands behind the #, which no server and no log sees.

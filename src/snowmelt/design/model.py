@@ -108,7 +108,7 @@ class DesignSource(_Part):
         return self
 
 
-class Stage(_Part):
+class DesignStage(_Part):
     name: str
     layer: Literal["bronze", "silver", "gold"]
     kind: StageKind
@@ -122,7 +122,7 @@ class Stage(_Part):
     description: str = ""
 
 
-class Contract(_Part):
+class DesignContract(_Part):
     name: str
     stage: str
     version: str = "1.0.0"
@@ -151,7 +151,7 @@ class DesignSink(_Part):
         return self
 
 
-class Gate(_Part):
+class DesignGate(_Part):
     """A quality rule and the query that counts what breaks it."""
 
     rule: QualityRule
@@ -176,7 +176,7 @@ class DesignTask(_Part):
     sql: str
 
 
-class View(_Part):
+class DesignView(_Part):
     """What readers see of a table."""
 
     name: str
@@ -208,7 +208,7 @@ class ServiceLevel(_Part):
     alert_after: str
 
 
-class Pii(_Part):
+class DesignPii(_Part):
     strategy: PiiStrategy
     columns: tuple[str, ...] = ()
     """`table.column`."""
@@ -249,9 +249,9 @@ class Design(_Part):
     assumptions: tuple[str, ...] = ()
     """What nobody said, and what was taken instead."""
     sources: tuple[DesignSource, ...] = ()
-    stages: tuple[Stage, ...] = ()
+    stages: tuple[DesignStage, ...] = ()
     sinks: tuple[DesignSink, ...] = ()
-    views: tuple[View, ...] = ()
+    views: tuple[DesignView, ...] = ()
     tasks: tuple[DesignTask, ...] = ()
     batch: BatchPath | None = None
     engine_settings: dict[str, str | int] = Field(default_factory=dict)
@@ -259,10 +259,10 @@ class Design(_Part):
     compliance: tuple[str, ...] = ()
     retention: str | None = None
     """How long data may be kept."""
-    contracts: tuple[Contract, ...] = ()
-    quality: tuple[Gate, ...] = ()
+    contracts: tuple[DesignContract, ...] = ()
+    quality: tuple[DesignGate, ...] = ()
     schema_evolution: Evolution = Evolution.EVOLVE
-    pii: Pii | None = None
+    pii: DesignPii | None = None
     schedule: Schedule
     service_level: ServiceLevel
     alerts: tuple[Alert, ...] = ()
@@ -274,7 +274,7 @@ class Design(_Part):
     rollback: tuple[RunbookStep, ...] = ()
     packets: tuple[Packet, ...] = ()
 
-    def stage(self, name: str) -> Stage | None:
+    def stage(self, name: str) -> DesignStage | None:
         return next((item for item in self.stages if item.name.lower() == name.lower()), None)
 
     @property

@@ -31,7 +31,7 @@ from snowmelt.engine.model import FrameView, Lane, TableFiles
 from snowmelt.engine.probe import check_storage
 from snowmelt.engine.python_functions import PythonFunctions
 from snowmelt.engine.session import choose_pool, jobs_tagged, plan, progress_of, sibling
-from snowmelt.engine.sessions import Sessions
+from snowmelt.engine.sessions import EngineSessions
 from snowmelt.engine.views import LaneState, register
 
 with lazy_imports():
@@ -79,7 +79,7 @@ class SparkEngine:
         self._silence_seconds = silence_seconds
         self._storage_uri = storage_uri
         self._lock = threading.Lock()
-        self._sessions: Sessions | None = None
+        self._sessions: EngineSessions | None = None
         """Of the present life, or of one that ended since."""
         self._tags: deque[str] = deque(maxlen=_KNOWN_TAGS)
         """Under which something ran lately."""
@@ -102,7 +102,7 @@ class SparkEngine:
         """Spark's session, waiting until there is one."""
         return self._present(None).session
 
-    def _present(self, tag: str | None) -> Sessions:
+    def _present(self, tag: str | None) -> EngineSessions:
         self.start()
         life = APPLICATION.life(partial(self._cancelled.check, tag))
         with self._lock:
@@ -111,7 +111,7 @@ class SparkEngine:
                     self._sessions.close()
                 with self._guarded_life(life):
                     check_storage(life.session, self._storage_uri)
-                    self._sessions = Sessions(life, self._settings)
+                    self._sessions = EngineSessions(life, self._settings)
             return self._sessions
 
     def stop(self) -> None:
@@ -129,7 +129,7 @@ class SparkEngine:
                 self._lock.release()
 
     @contextmanager
-    def alive(self, tag: str | None = None) -> Iterator[Sessions]:
+    def alive(self, tag: str | None = None) -> Iterator[EngineSessions]:
         """Spark as it is now. What fails inside because it dies is told as that, and all else in Snowflake's words."""
         sessions = self._present(tag)
         with self._guarded_life(sessions.life):
@@ -314,7 +314,7 @@ class SparkEngine:
                 return found
 
     def _in_lane(
-        self, sessions: Sessions, query: _Query, lane: Lane, work: Callable[[DataFrame], Result]
+        self, sessions: EngineSessions, query: _Query, lane: Lane, work: Callable[[DataFrame], Result]
     ) -> Result | _Endless:
         def attempt() -> Result | _Endless:
             frame = self._functions.sql(state.session, query.text)
@@ -358,7 +358,7 @@ class SparkEngine:
     # -- views ----------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def _given(self, sessions: Sessions, lane: Lane, query: _Query) -> Iterator[LaneState]:
+    def _given(self, sessions: EngineSessions, lane: Lane, query: _Query) -> Iterator[LaneState]:
         """The lane with views of the query's tables and of the rows that are given with it."""
         state = sessions.lanes[lane]
         for table in query.tables:

@@ -22,7 +22,7 @@ import structlog
 from snowmelt.engine.application import APPLICATION
 from snowmelt.engine.cancelled import CancelledTags
 from snowmelt.engine.session import active_stages, threads_of_tasks
-from snowmelt.engine.sessions import Sessions
+from snowmelt.engine.sessions import EngineSessions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -71,11 +71,11 @@ class Halting:
             with self._lock:
                 self._driving.pop(tag, None)
 
-    def is_busy(self, sessions: Sessions, tag: str) -> bool:
+    def is_busy(self, sessions: EngineSessions, tag: str) -> bool:
         session = sessions.session
         return bool(active_stages(session, tag)) or self._busy_driver(session, tag) is not None
 
-    def press(self, sessions: Sessions, tag: str) -> bool:
+    def press(self, sessions: EngineSessions, tag: str) -> bool:
         """Asks what runs under the tag to end; whether it has. To be called again and again until then."""
         session = sessions.session
         session.sparkContext.cancelJobsWithTag(tag)
@@ -108,7 +108,7 @@ class Halting:
                 self._tries.popitem(last=False)
             return found
 
-    def await_end(self, sessions: Sessions, tag: str) -> None:
+    def await_end(self, sessions: EngineSessions, tag: str) -> None:
         """Until nothing of the statement runs any more, or Spark was given up to end it."""
         pause = threading.Event()
         while not self.press(sessions, tag):

@@ -27,7 +27,7 @@ from snowmelt.engine.cancelled import CancelledTags
 from snowmelt.engine.model import FrameView, Lane, TableFiles
 from snowmelt.engine.quick.comparing import difference, is_comparable
 from snowmelt.engine.quick.lane import Noted, QuickLane, Translations
-from snowmelt.engine.quick.scopes import Query
+from snowmelt.engine.quick.scopes import DuckQuery
 from snowmelt.engine.quick.types import NotQuick
 from snowmelt.sql.dialect import to_spark_sql
 from snowmelt.storage.columns import local_path
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from snowmelt.engine.application import Health
     from snowmelt.engine.engine import SparkEngine
     from snowmelt.engine.frames import SparkTables
-    from snowmelt.engine.sessions import Sessions
+    from snowmelt.engine.sessions import EngineSessions
 
 _log = structlog.get_logger(__name__)
 _KNOWN_TAGS = 2_000
@@ -145,7 +145,7 @@ class Engine:
             return None
         return self._by_quick(tag, lambda: self._quick.run(query, tables, inputs or {}, tag, known, noted))
 
-    def again(self, query: Query, tag: str | None = None) -> pa.Table | None:
+    def again(self, query: DuckQuery, tag: str | None = None) -> pa.Table | None:
         """The result of what was noted before; None when the whole query has to be asked."""
         if self.mode is QuickMode.OFF or self._is_sampled():
             return None
@@ -245,7 +245,7 @@ class Engine:
     ) -> FrameView:  # fmt: skip
         return self.spark.frame(work, handler, sources, tables, **options)
 
-    def alive(self, tag: str | None = None) -> AbstractContextManager[Sessions]:
+    def alive(self, tag: str | None = None) -> AbstractContextManager[EngineSessions]:
         return self.spark.alive(tag)
 
     def session(self) -> SparkSession:

@@ -28,7 +28,7 @@ _SETTINGS: Mapping[Lane, Mapping[str, str]] = {
 }  # fmt: skip
 
 
-class Sessions:
+class EngineSessions:
     """What an engine made in one life of Spark."""
 
     def __init__(self, life: Life, decided: Mapping[str, str]) -> None:

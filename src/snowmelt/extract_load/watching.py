@@ -23,7 +23,7 @@ from snowmelt.extract_load.noting import (
     seconds_since_reconciliation,
 )
 from snowmelt.extract_load.reconciling.comparing import reconcile
-from snowmelt.extract_load.reconciling.model import Compared, Key, Reconciliation
+from snowmelt.extract_load.reconciling.model import ComparedTable, Key, Reconciliation
 from snowmelt.extract_load.reconciling.sides import DatabaseSide, RecordsSide, Side, TableSide
 from snowmelt.extract_load.records import Batch, Rows
 from snowmelt.extract_load.sources.base import Extractor
@@ -177,12 +177,12 @@ class Watch:
         return int(self.connection.execute(query).fetchone()[0])
 
 
-def _compared(watched: Watched, reader: Extractor) -> Compared:
+def _compared(watched: Watched, reader: Extractor) -> ComparedTable:
     """Without sums of columns that the source no longer has, or that hold no numbers there any more."""
     assert watched.compared is not None
     given: dict[str, Any] = dict(watched.compared)
     given |= {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
-    compared = Compared(flow=watched.name, **given)
+    compared = ComparedTable(flow=watched.name, **given)
     if not isinstance(reader, DatabaseExtractor):
         return compared
     there = {column.name: column.type for column in reader.reflected().columns}
@@ -190,7 +190,7 @@ def _compared(watched: Watched, reader: Extractor) -> Compared:
     return replace(compared, sums=summed, day=compared.day if compared.day in there else None)
 
 
-def _side(compared: Compared, watched: Watched, reader: Extractor) -> Side:
+def _side(compared: ComparedTable, watched: Watched, reader: Extractor) -> Side:
     if isinstance(reader, DatabaseExtractor):
         return DatabaseSide(compared, reader)
     return RecordsSide(compared, reader, watched.transformer)

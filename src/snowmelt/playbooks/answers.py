@@ -17,14 +17,14 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from snowmelt.core.yaml_text import load_yaml
 from snowmelt.playbooks import errors as playbook_errors
 from snowmelt.playbooks.inputs import Scalar
-from snowmelt.playbooks.model import Decision
+from snowmelt.playbooks.model import CheckpointDecision
 from snowmelt.playbooks.ports import CheckpointAnswer, CheckpointQuestion
 
 
 class _Written(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    decision: Decision
+    decision: CheckpointDecision
     inputs: dict[str, Scalar] = Field(default_factory=dict)
 
 

@@ -28,7 +28,7 @@ class CheckpointSeverity(StrEnum):
     CRITICAL = "critical"
 
 
-class Decision(StrEnum):
+class CheckpointDecision(StrEnum):
     APPROVE = "approve"
     MODIFY = "modify"
     ABORT = "abort"
@@ -71,7 +71,7 @@ class Expectation:
 
 
 @dataclass(frozen=True, slots=True)
-class Capture:
+class ProbeCapture:
     """A value of a probe's first row that later SQL and conditions can use."""
 
     name: str
@@ -86,7 +86,7 @@ class Probe:
     prose: str
     sql: tuple[Sql, ...]
     expectations: tuple[Expectation, ...] = ()
-    captures: tuple[Capture, ...] = ()
+    captures: tuple[ProbeCapture, ...] = ()
     otherwise: str = ""
     warns: bool = False
     """Whether the run goes on when it fails."""
@@ -100,7 +100,7 @@ class Checkpoint:
     at: ProbeTime = ProbeTime.AFTER
     present: str = ""
     sql: tuple[Sql, ...] = ()
-    options: tuple[Decision, ...] = (Decision.APPROVE, Decision.ABORT)
+    options: tuple[CheckpointDecision, ...] = (CheckpointDecision.APPROVE, CheckpointDecision.ABORT)
     alternative: Mapping[str, str] = field(default_factory=dict)
     """The inputs that a different approach sets."""
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Protocol
 
-from snowmelt.playbooks.model import Checkpoint, Decision, PlaybookStep, Probe
+from snowmelt.playbooks.model import Checkpoint, CheckpointDecision, PlaybookStep, Probe
 from snowmelt.runtime.results import Result
 
 Wait = Callable[[float], None]
@@ -36,7 +36,7 @@ class CheckpointQuestion:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointAnswer:
-    decision: Decision
+    decision: CheckpointDecision
     inputs: Mapping[str, str] = field(default_factory=dict)
     by: str = ""
 

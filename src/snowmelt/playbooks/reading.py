@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from snowmelt.core.yaml_text import compose_yaml, load_yaml
 from snowmelt.playbooks.conditions import parse_condition
 from snowmelt.playbooks.markdown import Section, parse_sections, split_front_matter
-from snowmelt.playbooks.model import Capture, Expectation, FrontMatter, Playbook, PlaybookStep, Probe, Problem, Sql
+from snowmelt.playbooks.model import Expectation, FrontMatter, Playbook, PlaybookStep, Probe, ProbeCapture, Problem, Sql
 from snowmelt.playbooks.reader import Reader, slug
 from snowmelt.playbooks.step_parts import (
     read_checkpoint,
@@ -90,7 +90,7 @@ def _unique(reader: Reader, found: Sequence[tuple[str, int]]) -> None:
 
 def _probe(reader: Reader, section: Section) -> Probe:
     expectations: list[Expectation] = []
-    captures: list[Capture] = []
+    captures: list[ProbeCapture] = []
     values: dict[str, str] = {}
     when = None
     for key, value, line in reader.fields(section, ("expect", "capture", "otherwise", "severity", "when")):
@@ -101,7 +101,7 @@ def _probe(reader: Reader, section: Section) -> Probe:
             if match is None:
                 reader.wrong(line, f"'{value}' is not understood: write name from column")
             else:
-                captures.append(Capture(match[1], match[2]))
+                captures.append(ProbeCapture(match[1], match[2]))
         elif key == "when":
             when = reader.attempt(line, partial(parse_condition, value))
         else:

@@ -12,7 +12,7 @@ from snowmelt.playbooks.claims import Claims, Execute
 from snowmelt.playbooks.expecting import column, is_true, unmet
 from snowmelt.playbooks.inputs import InputValue
 from snowmelt.playbooks.journal import Journal
-from snowmelt.playbooks.model import Checkpoint, Decision, Playbook, PlaybookStep, Probe, ProbeTime
+from snowmelt.playbooks.model import Checkpoint, CheckpointDecision, Playbook, PlaybookStep, Probe, ProbeTime
 from snowmelt.playbooks.objects import IF_MISSING, dropping, exists, full_name
 from snowmelt.playbooks.performing import Performer, StepFailedError, units_in
 from snowmelt.playbooks.ports import CheckpointAnswer, CheckpointQuestion, PlaybookOperator, PlaybookOutcome, Wait
@@ -231,9 +231,9 @@ class PlaybookRunner:
             "decided", step=step.id, place=at.value, decision=answer.decision.value, inputs=changed,
             reprobe=self._to_probe_again(step, changed), by=answer.by,
         )  # fmt: skip
-        if answer.decision is Decision.ABORT:
+        if answer.decision is CheckpointDecision.ABORT:
             raise _StoppedError(self.abort(answer.by))
-        return answer.decision is Decision.APPROVE
+        return answer.decision is CheckpointDecision.APPROVE
 
     def _changed(self, step: PlaybookStep, checkpoint: Checkpoint, answer: CheckpointAnswer) -> dict[str, str]:
         """The inputs that the answer gives other values. Raises for an answer that is not possible here."""
@@ -242,8 +242,10 @@ class PlaybookRunner:
                 f"'{answer.decision}' is not an option of the checkpoint of '{step.id}': "
                 f"{', '.join(checkpoint.options)}."
             )
-        changed = dict(checkpoint.alternative if answer.decision is Decision.DIFFERENT_APPROACH else answer.inputs)
-        if answer.decision is Decision.MODIFY and not changed:
+        changed = dict(
+            checkpoint.alternative if answer.decision is CheckpointDecision.DIFFERENT_APPROACH else answer.inputs
+        )
+        if answer.decision is CheckpointDecision.MODIFY and not changed:
             raise playbook_errors.playbook(f"The answer to '{step.id}' modifies nothing: it needs inputs.")
         used = self._used_before(step)
         for name in changed:

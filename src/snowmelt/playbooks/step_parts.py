@@ -10,10 +10,10 @@ from snowmelt.core.kinds import OWN_TYPES
 from snowmelt.playbooks.markdown import Section
 from snowmelt.playbooks.model import (
     Checkpoint,
+    CheckpointDecision,
     CheckpointSeverity,
     Compensation,
     Created,
-    Decision,
     ExpectedError,
     ProbeTime,
     Recovery,
@@ -43,14 +43,14 @@ def read_checkpoint(reader: Reader, section: Section | None) -> Checkpoint | Non
     severity = _choice(reader, section, found, "severity", CheckpointSeverity, None)
     at = _choice(reader, section, found, "at", ProbeTime, ProbeTime.AFTER)
     names, line = found.get("options", ("approve, abort", section.line))
-    options: list[Decision] = []
+    options: list[CheckpointDecision] = []
     for name in (item.strip() for item in names.split(",")):
         try:
-            options.append(Decision(name))
+            options.append(CheckpointDecision(name))
         except ValueError:
-            reader.wrong(line, f"'{name}' is not an option: {', '.join(Decision)}")
+            reader.wrong(line, f"'{name}' is not an option: {', '.join(CheckpointDecision)}")
     alternative = _alternative(reader, *found["different-approach"]) if "different-approach" in found else {}
-    if (Decision.DIFFERENT_APPROACH in options) != bool(alternative):
+    if (CheckpointDecision.DIFFERENT_APPROACH in options) != bool(alternative):
         reader.wrong(
             line, "the option different-approach needs the field of that name, with what it sets, and the reverse"
         )

@@ -28,7 +28,7 @@ from snowmelt.runtime.locks import TableLocks
 from snowmelt.runtime.metering import Metering
 from snowmelt.runtime.objects import SYSTEM_ROLE, create_database
 from snowmelt.runtime.ownership import Ownership
-from snowmelt.runtime.ports import ChangeReader, ChannelDoors, Contracts, Gate, MetadataViews, StagedFiles
+from snowmelt.runtime.ports import ChangeReader, ChannelDoors, Contracts, MetadataViews, StagedFiles, VisibilityGate
 from snowmelt.runtime.readers import Readers
 from snowmelt.runtime.recovery import Recovered, recover
 from snowmelt.runtime.results import ResultCache
@@ -56,7 +56,7 @@ class Account:
     """Reads streams, and the changes of tables."""
     metadata_views: MetadataViews
     contracts: Contracts
-    gate: Gate
+    gate: VisibilityGate
     staged_files: StagedFiles
     channel_doors: ChannelDoors
 

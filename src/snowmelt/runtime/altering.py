@@ -13,7 +13,7 @@ from snowmelt.core.names import quote
 from snowmelt.core.types import DataType, Kind
 from snowmelt.runtime import declaring, defaults
 from snowmelt.runtime import errors as statement_errors
-from snowmelt.runtime.reshaping import ColumnChange
+from snowmelt.runtime.reshaping import ReshapedColumns
 from snowmelt.runtime.retyping import retyped
 from snowmelt.sql.bound import fold_identifier
 from snowmelt.sql.dialect import as_written, identifier, parse_snowflake
@@ -22,7 +22,7 @@ from snowmelt.sql.statements.base import Action
 from snowmelt.sql.statements.changes import SetColumnComment
 from snowmelt.sql.statements.columns import CheckSpec, ColumnSpec, Constraint, PrimaryKey
 from snowmelt.sql.tokens import SqlText, tokenize
-from snowmelt.state.model import CatalogObject, Check, Column, ForeignKey, Key, TableDefinition
+from snowmelt.state.model import CatalogObject, CheckConstraint, Column, ForeignKey, Key, TableDefinition
 from snowmelt.state.quality_model import QualityCheck
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Alteration:
     """Present names of columns in which no row may have NULL."""
     narrowed: dict[str, tuple[DataType, DataType]] = field(default_factory=dict)
     """Present name to present and new type, where the new one has fewer digits."""
-    checks: list[Check] = field(default_factory=list)
+    checks: list[CheckConstraint] = field(default_factory=list)
     """Conditions that existing rows must satisfy, over the new columns."""
     dropped: list[str] = field(default_factory=list)
 
@@ -53,8 +53,8 @@ class Alteration:
         self.sources = {column.name: column.name for column in self.definition.columns}
 
     @property
-    def change(self) -> ColumnChange:
-        return ColumnChange(self.definition.columns, self.sources, self.fills, self.literals)
+    def change(self) -> ReshapedColumns:
+        return ReshapedColumns(self.definition.columns, self.sources, self.fills, self.literals)
 
     @property
     def renamed(self) -> dict[str, str]:
@@ -270,10 +270,10 @@ class Alteration:
             self._set(primary_key=None)
             return
 
-        def goes(item: Key | ForeignKey | Check, kind: str) -> bool:
+        def goes(item: Key | ForeignKey | CheckConstraint, kind: str) -> bool:
             if action.name is not None:
                 return item.name == action.name
-            return kind == action.kind and not isinstance(item, Check) and item.columns == action.columns
+            return kind == action.kind and not isinstance(item, CheckConstraint) and item.columns == action.columns
 
         kept = {
             "unique_keys": tuple(item for item in definition.unique_keys if not goes(item, "UNIQUE")),

@@ -27,7 +27,7 @@ from snowmelt.sql.statements.columns import (
 )
 from snowmelt.sql.tokens import SqlText
 from snowmelt.state.ids import new_id
-from snowmelt.state.model import Check, Column, ForeignKey, Identity, Key, ObjectKind, TableDefinition
+from snowmelt.state.model import CheckConstraint, Column, ForeignKey, IdentityColumn, Key, ObjectKind, TableDefinition
 
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
@@ -57,7 +57,7 @@ def column_of(run: Run, spec: ColumnSpec) -> Column:
         type=type_,
         nullable=spec.nullable is not False,
         default=default_of(run, spec, type_),
-        identity=Identity(start=identity.start, step=identity.step, ordered=bool(identity.ordered))
+        identity=IdentityColumn(start=identity.start, step=identity.step, ordered=bool(identity.ordered))
         if identity
         else None,
         comment=spec.comment,
@@ -168,14 +168,14 @@ def with_constraint(run: Run, name: ObjectName, definition: TableDefinition, con
         case CheckSpec(expression=expression):
             with run.environment() as environment:
                 bind_check(environment, name.name, definition.columns, expression.text)
-            check = Check(name=called, expression=expression.text)
+            check = CheckConstraint(name=called, expression=expression.text)
             return definition.model_copy(update={"checks": (*definition.checks, check)})
     raise errors.internal(f"no rule for {type(constraint).__name__}")
 
 
 def constraint_names(definition: TableDefinition) -> set[str]:
     keys = [*definition.unique_keys, *([definition.primary_key] if definition.primary_key is not None else [])]
-    named: list[Key | ForeignKey | Check] = [*keys, *definition.foreign_keys, *definition.checks]
+    named: list[Key | ForeignKey | CheckConstraint] = [*keys, *definition.foreign_keys, *definition.checks]
     return {item.name for item in named}
 
 

@@ -12,8 +12,8 @@ from sqlglot import exp
 
 from snowmelt.core import errors
 from snowmelt.runtime.kinds import (
+    AlterClauses,
     Annotations,
-    Clauses,
     DescribedKind,
     Handler,
     InformationView,
@@ -59,7 +59,7 @@ class Feature:
     """The kinds of objects that it brings, with the handlers of their statements."""
     annotations: tuple[Annotations, ...] = ()
     """What it lets users say of objects of other kinds."""
-    clauses: tuple[Clauses, ...] = ()
+    clauses: tuple[AlterClauses, ...] = ()
     """What it adds to ALTER TABLE."""
     groups: tuple[StatementGroup, ...] = ()
     """Its statements that are about no kind of object of its own."""

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from snowmelt.engine.lanes import Engine
 from snowmelt.engine.model import TableFiles
-from snowmelt.engine.quick.scopes import Query
+from snowmelt.engine.quick.scopes import DuckQuery
 from snowmelt.runtime.query_shapes import QueryShape, ShapeTemplate, template
 from snowmelt.runtime.results import Result, ResultColumn
 from snowmelt.state.model import CatalogObject, TableDefinition
@@ -133,13 +133,13 @@ class KeptQuery:
     """By a table's id, its location and the version that was read."""
     bytes: int
     columns: tuple[ResultColumn, ...]
-    query: Query | pa.Table
+    query: DuckQuery | pa.Table
     """What the quick lane is asked; the rows themselves if they are constants."""
     values: tuple[str, ...]
     template: ShapeTemplate | None = None
     """Once two queries of this shape were seen that differ in their values alone."""
 
-    def for_values(self, values: tuple[str, ...]) -> Query | pa.Table | None:
+    def for_values(self, values: tuple[str, ...]) -> DuckQuery | pa.Table | None:
         if values == self.values:
             return self.query
         text = self.template.filled(values) if self.template is not None else None
@@ -211,7 +211,9 @@ class KeptQueries:
         """What holds now, for a statement that is about to be bound and may be remembered."""
         return None if run.shape is None else mark_of(run)
 
-    def remember(self, run: SharingStatement, mark: CatalogMark | None, result: Result, asked: Query | None) -> None:
+    def remember(
+        self, run: SharingStatement, mark: CatalogMark | None, result: Result, asked: DuckQuery | None
+    ) -> None:
         """Keeps what the quick lane was asked for a statement, or its constants, if the next one may have the same.
 
         `mark` was taken before the statement was bound.

@@ -140,7 +140,7 @@ class Annotations:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Clauses:
+class AlterClauses:
     """Clauses of ALTER TABLE and ALTER DYNAMIC TABLE, such as ADD QUALITY CHECK."""
 
     syntax: tuple[syntax.ClauseSyntax, ...]
@@ -184,7 +184,7 @@ class Kinds:
 
     all: tuple[DescribedKind, ...]
     annotations: tuple[Annotations, ...] = ()
-    clauses: tuple[Clauses, ...] = ()
+    clauses: tuple[AlterClauses, ...] = ()
     groups: tuple[StatementGroup, ...] = ()
     shows: tuple[ShownRows, ...] = ()
     information: tuple[Callable[[], tuple[InformationView, ...]], ...] = ()

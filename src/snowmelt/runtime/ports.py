@@ -78,7 +78,7 @@ class Contracts(Protocol):
         ...
 
 
-class Gate(Protocol):
+class VisibilityGate(Protocol):
     """Looks at what becomes a table, before anybody can see it."""
 
     def check_new(self, run: Run, table: CatalogObject, version: int, rows: int) -> list[QualityResult]:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class ColumnChange:
+class ReshapedColumns:
     """The columns that a table is to have."""
 
     columns: tuple[Column, ...]
@@ -64,7 +64,7 @@ def delta_table(uri: str) -> exp.Table:
     return exp.Table(this=identifier(uri), db=identifier("delta"))
 
 
-def reshape(run: Run, table: CatalogObject, pending: PendingTable, change: ColumnChange) -> Reshaped:
+def reshape(run: Run, table: CatalogObject, pending: PendingTable, change: ReshapedColumns) -> Reshaped:
     """Carries the change out; the transaction holds the table. Nothing is committed where disk needs no change."""
     definition = table.definition
     assert isinstance(definition, TableDefinition)
@@ -89,7 +89,7 @@ def start_change_feed(run: Run, table: CatalogObject, pending: PendingTable) -> 
     """From the next commit on, the Delta change feed of a table that the transaction holds records changes."""
     definition = table.definition
     assert isinstance(definition, TableDefinition)
-    work = _Work(run, table, definition, pending, ColumnChange(definition.columns, {}))
+    work = _Work(run, table, definition, pending, ReshapedColumns(definition.columns, {}))
     reached("before-commit")
     work.set_property("delta.enableChangeDataFeed", "true")
     reached("after-commit")
@@ -101,7 +101,7 @@ class _Work:
     table: CatalogObject
     definition: TableDefinition
     pending: PendingTable
-    change: ColumnChange
+    change: ReshapedColumns
 
     # -- what there is to do --------------------------------------------------------------------------------------
 

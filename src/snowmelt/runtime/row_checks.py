@@ -17,7 +17,7 @@ from snowmelt.runtime.declaring import bind_check
 from snowmelt.runtime.pending import PendingTable
 from snowmelt.runtime.resolver import StatementCatalog
 from snowmelt.sql.dialect import identifier, integer, spark
-from snowmelt.state.model import Check, TableDefinition
+from snowmelt.state.model import CheckConstraint, TableDefinition
 
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
@@ -72,7 +72,7 @@ class _Rows:
             return bool(max(abs(low), abs(high)) >= limit)
         return self._any(spark("abs(_0) >= cast(_1 as decimal(38, 0))", exp.column(identifier(column)), integer(limit)))
 
-    def demand(self, check: Check) -> None:
+    def demand(self, check: CheckConstraint) -> None:
         with self.run.environment() as environment:
             name = self.alteration.table.name.name
             condition = bind_check(environment, name, self.definition.columns, check.expression).tree

@@ -61,7 +61,7 @@ class _OneSlash:
         await self._app(scope, receive, send)
 
 
-class Server:
+class HttpServer:
     """Routes over one account."""
 
     def __init__(

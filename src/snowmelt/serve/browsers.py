@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from snowmelt.core.error_json import error_to_json
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.serve.protocol.answers import Answer, failure
+from snowmelt.serve.protocol.answers import ProtocolAnswer, failure
 
 _HEADERS = (
     (b"x-content-type-options", b"nosniff"),
@@ -60,7 +60,7 @@ class OnlyOurPage:
         if refusal is None:
             await self._app(scope, receive, send_with_headers)
             return
-        answer = Answer({**failure(refusal), "error": error_to_json(refusal)}, status_code=403)
+        answer = ProtocolAnswer({**failure(refusal), "error": error_to_json(refusal)}, status_code=403)
         answer.headers["connection"] = "close"
         await answer(scope, receive, send_with_headers)
 

@@ -10,7 +10,7 @@ HEAD_BYTES = 64 * 1024
 """A longer head is refused with 400."""
 
 
-class Connection(H11Protocol):
+class HttpConnection(H11Protocol):
     """Closes a connection whose first request does not come, or whose next one has begun and does not get on."""
 
     head_seconds = 20.0

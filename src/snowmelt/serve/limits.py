@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from snowmelt.core import errors
 from snowmelt.core.error_json import error_to_json
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.serve.protocol.answers import Answer, failure
+from snowmelt.serve.protocol.answers import ProtocolAnswer, failure
 from snowmelt.serve.protocol.bodies import LIMIT, too_large
 
 _log = structlog.get_logger(__name__)
@@ -196,7 +196,7 @@ class _Body:
         if self._refused is None:
             self._refused = error
         content = {**failure(error), "error": error_to_json(error)}
-        answer = Answer(content, status_code=error.status)
+        answer = ProtocolAnswer(content, status_code=error.status)
         await self.send({"type": "http.response.start", "status": error.status, "headers": answer.raw_headers})
         await self.send({"type": "http.response.body", "body": answer.body, "more_body": False})
 

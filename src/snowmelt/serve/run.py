@@ -23,9 +23,9 @@ from snowmelt.features.tasks.service import Tasks
 from snowmelt.features.upkeep.service import Upkeep
 from snowmelt.runtime.rights import founding
 from snowmelt.serve.address import Address
-from snowmelt.serve.app import Server
+from snowmelt.serve.app import HttpServer
 from snowmelt.serve.beginning import Begun
-from snowmelt.serve.connections import HEAD_BYTES, Connection
+from snowmelt.serve.connections import HEAD_BYTES, HttpConnection
 from snowmelt.serve.credentials import ADMIN, PASSWORD_VARIABLE, load_credentials
 
 _STOPPING_SECONDS = 20
@@ -37,8 +37,12 @@ _BACKLOG = 1024
 
 
 def serve(
-    begun: Begun, address: Address, *, announce: Callable[[str], None], mounts: Callable[[Server], None] | None = None
-) -> None:  # fmt: skip
+    begun: Begun,
+    address: Address,
+    *,
+    announce: Callable[[str], None],
+    mounts: Callable[[HttpServer], None] | None = None,
+) -> None:
     """Answers until stopped. `mounts` adds what applications above the server answer."""
     with _stopped_by_signal(), open_owned(begun.ownership, begun.settings) as account:
         credentials, made = load_credentials(account.data_dir)
@@ -61,7 +65,7 @@ def serve(
         account.services[Upkeep].start()
         account.ownership.announce(url)
         announce(f"Snowmelt serves {account.data_dir} at {url}")
-        server = Server(account, credentials, hosts=address.hosts(account.settings.allowed_hosts))
+        server = HttpServer(account, credentials, hosts=address.hosts(account.settings.allowed_hosts))
         if mounts is not None:
             mounts(server)
         try:
@@ -72,7 +76,7 @@ def serve(
 
 
 @contextmanager
-def serving_beside(server: Server, address: Address) -> Iterator[int]:
+def serving_beside(server: HttpServer, address: Address) -> Iterator[int]:
     """Answers in a thread while the block runs, which gets the port."""
     listener = listen(address.host, address.port)
     running = _answering(server, address)
@@ -91,7 +95,7 @@ def serving_beside(server: Server, address: Address) -> Iterator[int]:
 class _Answering(uvicorn.Server):
     """Tells clients that wait for an answer when a signal ends the server: uvicorn waits until they have theirs."""
 
-    def __init__(self, config: uvicorn.Config, server: Server) -> None:
+    def __init__(self, config: uvicorn.Config, server: HttpServer) -> None:
         super().__init__(config)
         self._served = server
 
@@ -101,11 +105,11 @@ class _Answering(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
-def _answering(server: Server, address: Address) -> uvicorn.Server:
+def _answering(server: HttpServer, address: Address) -> uvicorn.Server:
     seconds = max(int(server.account.settings.stop_seconds * _ANSWERING), 1)
     return _Answering(server=server, config=uvicorn.Config(
         server.app, log_level="warning", timeout_graceful_shutdown=seconds, timeout_keep_alive=75,
-        server_header=False, http=Connection, h11_max_incomplete_event_size=HEAD_BYTES,
+        server_header=False, http=HttpConnection, h11_max_incomplete_event_size=HEAD_BYTES,
         ssl_certfile=address.certificate, ssl_keyfile=address.key,
         # uvicorn's own configuration of logging would switch loggers back on that are off for a reason.
         log_config=None,

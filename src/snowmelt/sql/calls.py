@@ -18,7 +18,7 @@ from snowmelt.sql.clauses import LAMBDA, Clause
 from snowmelt.sql.dialect import string
 from snowmelt.sql.functions.catalog import FUNCTIONS, lookup
 from snowmelt.sql.functions.generators import SEQUENCES
-from snowmelt.sql.functions.registry import MODIFIERS, Call, Function, FunctionKind
+from snowmelt.sql.functions.registry import MODIFIERS, Function, FunctionCall, FunctionKind
 from snowmelt.sql.node_arguments import only
 from snowmelt.sql.relations import ScalarRoutine
 from snowmelt.sql.stars import chooser, star_of
@@ -67,7 +67,7 @@ def bind_call(
     inside = binder.in_clause(_inside(binder, name, aggregates=aggregates))
     bounds = [_bind_argument(inside, function, index, argument) for index, argument in enumerate(arguments)]
     bounds = _common_arguments(inside, function, bounds)
-    call = Call(
+    call = FunctionCall(
         name=name,
         args=tuple(bound.tree for bound in bounds),
         types=tuple(bound.type for bound in bounds),
@@ -113,7 +113,7 @@ def _inside(binder: BindsExpressions, name: str, *, aggregates: bool) -> Clause:
     return binder.clause if binder.window is None else binder.clause.inside_window()
 
 
-def _noted(function: Function, call: Call, type_: DataType) -> exp.Expr:
+def _noted(function: Function, call: FunctionCall, type_: DataType) -> exp.Expr:
     tree = notes.typed(function.to_spark(call), type_)
     if not function.volatile:
         return tree
@@ -126,7 +126,7 @@ def _noted(function: Function, call: Call, type_: DataType) -> exp.Expr:
     return notes.volatile(tree, function.name)
 
 
-def _refined_type(function: Function, call: Call) -> DataType:
+def _refined_type(function: Function, call: FunctionCall) -> DataType:
     """Constants may decide the type (TO_NUMBER's scale): such a function says so through `typed`."""
     return function.typed(call) if function.typed is not None else call.returns
 

@@ -30,7 +30,7 @@ _MODELS: dict[str, type[Role | User | Warehouse]] = {"roles": Role, "users": Use
 _G, _F, _T = GRANTS.c, FUTURE_GRANTS.c, ACCESS_TOKENS.c
 
 
-class Access(Repository):
+class AccessRecords(Repository):
     """Roles and users go by their names, since what they own does; objects go by their ids."""
 
     # -- roles ----------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ _OF_TABLES = select(_C.record).where(_C.table_id.in_(bindparam("tables", expandi
 _MINUTE = select(_M.record).where(_M.channel_id == bindparam("channel_id"), _M.minute == bindparam("at"))
 
 
-class Channels(Repository):
+class ChannelRecords(Repository):
     def get(self, channel_id: str) -> ChannelState | None:
         record = self._execute(_BY_ID, {"channel_id": channel_id}).scalar()
         return None if record is None else ChannelState.model_validate_json(record)

@@ -23,7 +23,7 @@ SELECTABLE = RELATIONS | {ObjectKind("STREAM")}
 """Kinds that share one namespace inside a schema: a view or stream can't have a table's name."""
 
 
-class Identity(Record):
+class IdentityColumn(Record):
     """AUTOINCREMENT / IDENTITY of a column."""
 
     start: int = 1
@@ -37,7 +37,7 @@ class Column(Record):
     nullable: bool = True
     default: str | None = None
     """The DEFAULT expression, as Snowflake SQL."""
-    identity: Identity | None = None
+    identity: IdentityColumn | None = None
     comment: str | None = None
 
 
@@ -55,7 +55,7 @@ class Key(Record):
     columns: tuple[str, ...]
 
 
-class Check(Record):
+class CheckConstraint(Record):
     """An enforced CHECK constraint; the expression is Snowflake SQL over the table's columns."""
 
     name: str
@@ -71,7 +71,7 @@ class TableDefinition(Definition):
     primary_key: Key | None = None
     unique_keys: tuple[Key, ...] = ()
     foreign_keys: tuple[ForeignKey, ...] = ()
-    checks: tuple[Check, ...] = ()
+    checks: tuple[CheckConstraint, ...] = ()
     cluster_by: tuple[str, ...] = ()
     """Clustering expressions, as written."""
     retention_days: int = 1

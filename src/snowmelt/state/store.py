@@ -18,10 +18,10 @@ from sqlalchemy.exc import DBAPIError
 
 from snowmelt.core import errors
 from snowmelt.core.clock import Clock
-from snowmelt.state.access import Access
+from snowmelt.state.access import AccessRecords
 from snowmelt.state.audit import Audit
 from snowmelt.state.catalog import Catalog
-from snowmelt.state.channels import Channels
+from snowmelt.state.channels import ChannelRecords
 from snowmelt.state.connect import Engines, open_engines, rewrite, tidy
 from snowmelt.state.connections import Connections
 from snowmelt.state.contracts import ContractLinks
@@ -38,7 +38,7 @@ from snowmelt.state.queries import Queries
 from snowmelt.state.repository import ReadScope, Repository, WriteScope
 from snowmelt.state.shapes import Shapes
 from snowmelt.state.sight import Sight
-from snowmelt.state.streams import Streams
+from snowmelt.state.streams import StreamRecords
 from snowmelt.state.tables import LEDGER
 from snowmelt.state.transactions import Transactions
 from snowmelt.state.trimming import Trims
@@ -101,11 +101,11 @@ class StateReader:
     transactions = _Part(Transactions)
     dynamic = _Part(Dynamic)
     projects = _Part(Projects)
-    streams = _Part(Streams)
+    streams = _Part(StreamRecords)
     contracts = _Part(ContractLinks)
-    access = _Part(Access)
+    access = _Part(AccessRecords)
     audit = _Part(Audit)
-    channels = _Part(Channels)
+    channels = _Part(ChannelRecords)
     quality = _Part(Quality)
     observations = _Part(Observations)
     trims = _Part(Trims)

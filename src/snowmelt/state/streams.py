@@ -13,7 +13,7 @@ _C = STREAMS.c
 _STATE = select(_C.record).where(_C.stream_id == bindparam("stream_id"))
 
 
-class Streams(Repository):
+class StreamRecords(Repository):
     def get(self, stream_id: str) -> StreamState | None:
         record = self._execute(_STATE, {"stream_id": stream_id}).scalar()
         return None if record is None else StreamState.model_validate_json(record)

@@ -42,7 +42,7 @@ from snowmelt.storage.rewrite import (
     removals,
     write_feed,
 )
-from snowmelt.storage.row_groups import CopiedFile, FilePart, Footer, Widened, source_of
+from snowmelt.storage.row_groups import CopiedFile, CopiedFooter, FilePart, Widened, source_of
 from snowmelt.storage.schema import as_type
 from snowmelt.storage.snapshot import DataFile, FileList
 
@@ -147,10 +147,10 @@ class _Rewriting:
         return source_of(path, *self._footers)
 
     @cached_property
-    def _footers(self) -> tuple[Footer, Footer | None]:
+    def _footers(self) -> tuple[CopiedFooter, CopiedFooter | None]:
         rows = self._schema.empty_table()
-        plain = Footer.as_written(rows)
-        return (Footer.as_written(with_origins(rows, "")), plain) if self._origins else (plain, None)
+        plain = CopiedFooter.as_written(rows)
+        return (CopiedFooter.as_written(with_origins(rows, "")), plain) if self._origins else (plain, None)
 
     def _splice(self, source: CopiedFile, file: DataFile, changes: FileChanges) -> None:
         """Puts what becomes of a file into a new one: row groups without changes are copied as they are."""

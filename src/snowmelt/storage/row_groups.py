@@ -36,14 +36,14 @@ _TAKEN_APART: Shape = {_GROUPS: {_COLUMNS: {_DESCRIBED: {}}}}
 """How far a footer is taken apart: down to where the parts of row groups stand."""
 
 
-class Footer:
+class CopiedFooter:
     """What a Parquet file says of itself at its end."""
 
     def __init__(self, fields: Fields) -> None:
         self.fields = fields
 
     @classmethod
-    def of(cls, file: BinaryIO) -> Footer:
+    def of(cls, file: BinaryIO) -> CopiedFooter:
         file.seek(-8, 2)
         length, magic = struct.unpack("<I4s", file.read(8))
         if magic != _MAGIC:
@@ -52,7 +52,7 @@ class Footer:
         return cls(read_struct(file.read(length), 0, _TAKEN_APART)[0])
 
     @classmethod
-    def as_written(cls, rows: pa.Table) -> Footer:
+    def as_written(cls, rows: pa.Table) -> CopiedFooter:
         """That of a file that we write with these columns."""
         return _written_as(rows.schema.serialize().to_pybytes())
 
@@ -61,7 +61,7 @@ class Footer:
         found: list[Fields] = self.fields[_GROUPS][1] if _GROUPS in self.fields else []
         return found
 
-    def same_columns(self, other: Footer) -> bool:
+    def same_columns(self, other: CopiedFooter) -> bool:
         """Whether row groups of both can be in one file."""
         return bool(self.fields[_SCHEMA] == other.fields[_SCHEMA])
 
@@ -74,12 +74,12 @@ class Footer:
 
 
 @lru_cache(maxsize=64)
-def _written_as(schema: bytes) -> Footer:
+def _written_as(schema: bytes) -> CopiedFooter:
     """The footer of a file of ours with these columns: a serialized schema, of which every detail counts."""
     sink = pa.BufferOutputStream()
     write_parquet(pa.ipc.read_schema(pa.py_buffer(schema)).empty_table(), sink)
     with pa.BufferReader(sink.getvalue()) as written:
-        return Footer.of(written)
+        return CopiedFooter.of(written)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +87,8 @@ class CopiedFile:
     """A file whose row groups are copied."""
 
     path: Path
-    footer: Footer
-    written: Footer
+    footer: CopiedFooter
+    written: CopiedFooter
     """What the new file says of its columns."""
     lacks_columns: bool
     """Each row group needs the last columns beside it, see `Widened`."""
@@ -106,13 +106,13 @@ FilePart: TypeAlias = int | Widened | pa.Table
 """What a file is made of: row groups of its source by their numbers, and rows."""
 
 
-def source_of(path: Path, written: Footer, narrower: Footer | None = None) -> CopiedFile | None:
+def source_of(path: Path, written: CopiedFooter, narrower: CopiedFooter | None = None) -> CopiedFile | None:
     """The file, if its row groups can stand in one file with rows that are written so.
 
     `narrower`: the footer of rows without the last columns, which may be added to the row groups.
     """
     with path.open("rb") as file:
-        footer = Footer.of(file)
+        footer = CopiedFooter.of(file)
     if not footer.can_be_copied:
         return None
     if footer.same_columns(written):
@@ -148,7 +148,7 @@ class _Group:
     content: bytes
 
 
-def _row_groups(file: BinaryIO, footer: Footer, part: FilePart) -> list[_Group]:
+def _row_groups(file: BinaryIO, footer: CopiedFooter, part: FilePart) -> list[_Group]:
     match part:
         case int():
             return [_on_disk(file, footer.groups[part])]
@@ -163,7 +163,7 @@ def _encoded(rows: pa.Table, group_rows: int | None = None) -> list[_Group]:
     sink = pa.BufferOutputStream()
     write_parquet(rows, sink, group_rows)
     with pa.BufferReader(sink.getvalue()) as written:
-        return [_on_disk(written, fields) for fields in Footer.of(written).groups]
+        return [_on_disk(written, fields) for fields in CopiedFooter.of(written).groups]
 
 
 def _beside(group: _Group, added: _Group) -> _Group:

@@ -11,12 +11,12 @@ import pytest
 
 from snowmelt.accounts import open_account
 from snowmelt.core.names import ObjectName
-from snowmelt.ingest import Server as ServerAddress
+from snowmelt.ingest import HttpServer as ServerAddress
 from snowmelt.ingest import StreamingIngestClient
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.session import Session
 from snowmelt.serve.address import Address
-from snowmelt.serve.app import Server
+from snowmelt.serve.app import HttpServer
 from snowmelt.serve.credentials import PASSWORD_VARIABLE, load_credentials
 from snowmelt.serve.run import serving_beside
 from snowmelt.state.model import CatalogObject, ObjectKind, TableDefinition
@@ -92,7 +92,7 @@ def both(lake: Lake, request: pytest.FixtureRequest) -> Iterator[Lake]:
     if request.param == "in the process":
         yield lake
         return
-    server = Server(lake.account, load_credentials(lake.account.data_dir)[0])
+    server = HttpServer(lake.account, load_credentials(lake.account.data_dir)[0])
     with serving_beside(server, Address(port=0)) as port:
         lake.url = f"http://127.0.0.1:{port}"
         yield lake

@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 from snowmelt.features.channels.service import Channels
 from snowmelt.ingest.channels import wire
 from snowmelt.ingest.channels.ports import BatchPart
-from snowmelt.serve.app import Server
+from snowmelt.serve.app import HttpServer
 from snowmelt.serve.credentials import load_credentials
 from tests.features.channels.conftest import Lake
 
@@ -22,7 +22,7 @@ CHANNELS = "/api/v1/channels"
 
 class Caller:
     def __init__(self, lake: Lake) -> None:
-        server = Server(lake.account, load_credentials(lake.account.data_dir)[0])
+        server = HttpServer(lake.account, load_credentials(lake.account.data_dir)[0])
         self.http = TestClient(server.app)
         login = {"local_token": server.credentials.local_token}
         self.token = self.http.post("/api/v1/sessions", json=login).json()["token"]

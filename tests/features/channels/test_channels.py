@@ -17,7 +17,7 @@ from snowmelt.features.channels.service import Channels
 from snowmelt.ingest import Channel
 from snowmelt.ingest.channels.errors import ChannelInvalidError
 from snowmelt.serve.address import Address
-from snowmelt.serve.app import Server
+from snowmelt.serve.app import HttpServer
 from snowmelt.serve.credentials import load_credentials
 from snowmelt.serve.run import serving_beside
 from tests.features.channels.conftest import Lake
@@ -404,7 +404,7 @@ def test_a_table_that_evolves_takes_rows_without_a_value_that_it_asked_for(lake:
 
 
 def test_an_answer_that_gets_lost_is_asked_for_again(lake: Lake) -> None:
-    server = Server(lake.account, load_credentials(lake.account.data_dir)[0])
+    server = HttpServer(lake.account, load_credentials(lake.account.data_dir)[0])
     lost: list[str] = []
 
     def lose(response: httpx.Response) -> None:

@@ -12,22 +12,22 @@ from hypothesis import strategies as st
 from snowmelt.features.loading import csv_records
 from snowmelt.features.loading.csv_records import CsvLayout, CsvStream
 from snowmelt.features.loading.file_formats import CsvFormat
-from snowmelt.features.loading.records import Position, Problem, TargetNames
-from snowmelt.features.loading.window import Window
+from snowmelt.features.loading.records import Position, RecordProblem, TargetNames
+from snowmelt.features.loading.window import ByteWindow
 
 CSV = CsvFormat("CSV", null_if=("\\N",))
 QUOTED = replace(CSV, enclosure=b'"')
-Read = tuple[list[tuple[int, list[str | None]]], list[Problem], int, list[Position]]
+Read = tuple[list[tuple[int, list[str | None]]], list[RecordProblem], int, list[Position]]
 
 
 def read(data: bytes, csv: CsvFormat = CSV, fields: int = 2, *, checked: bool = False, fast: bool = True) -> Read:
     """Rows with their numbers, problems, how many records there were, and where every field stands."""
     names = TargetNames("T", tuple("ABCDEFGH"[:fields]))
-    stream = CsvStream(Window(io.BytesIO(data).read), CsvLayout(csv, fields, checked, names))
+    stream = CsvStream(ByteWindow(io.BytesIO(data).read), CsvLayout(csv, fields, checked, names))
     if not fast:
         stream._block = lambda blocks: None  # type: ignore[method-assign]
     rows: list[tuple[int, list[str | None]]] = []
-    problems: list[Problem] = []
+    problems: list[RecordProblem] = []
     places: list[Position] = []
     parsed = 0
     for segment in stream.segments():

@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 from snowmelt.features.loading import json_records
 from snowmelt.features.loading.file_formats import JsonFormat
 from snowmelt.features.loading.json_records import JsonStream
-from snowmelt.features.loading.records import Problem
+from snowmelt.features.loading.records import RecordProblem
 
 JSON = JsonFormat("JSON")
 ARRAY = replace(JSON, strip_outer_array=True)
 
 
-def read(data: bytes, format: JsonFormat = JSON) -> tuple[list[str], list[Problem]]:
+def read(data: bytes, format: JsonFormat = JSON) -> tuple[list[str], list[RecordProblem]]:
     documents: list[str] = []
-    problems: list[Problem] = []
+    problems: list[RecordProblem] = []
     for segment in JsonStream(io.BytesIO(data).read, format).segments():
         documents += segment.data.column(0).to_pylist()
         problems += segment.problems

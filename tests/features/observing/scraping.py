@@ -6,15 +6,15 @@ from prometheus_client.parser import text_string_to_metric_families
 from starlette.testclient import TestClient
 
 from snowmelt.runtime.account import Account
-from snowmelt.serve.app import Server
+from snowmelt.serve.app import HttpServer
 from snowmelt.serve.credentials import load_credentials
 
 LOCAL = ("127.0.0.1", 40_000)
 Scraped = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 
-def server(account: Account) -> Server:
-    return Server(account, load_credentials(account.data_dir, "secret")[0])
+def server(account: Account) -> HttpServer:
+    return HttpServer(account, load_credentials(account.data_dir, "secret")[0])
 
 
 def text(account: Account) -> str:

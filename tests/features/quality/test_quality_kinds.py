@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.govern.quality.kinds import RULES, Level
+from snowmelt.govern.quality.kinds import RULES, CheckLevel
 from snowmelt.runtime.session import Session
 from snowmelt.state.quality_model import CheckKind, FailureAction
 
@@ -30,7 +30,7 @@ class Case:
 
     @property
     def per_row(self) -> bool:
-        return RULES[self.kind].level is Level.ROW
+        return RULES[self.kind].level is CheckLevel.ROW
 
 
 LARGE = f"(3, 50, 'abc', {NOW})"

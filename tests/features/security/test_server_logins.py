@@ -10,7 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from snowmelt.accounts import open_account
-from snowmelt.serve.app import Server
+from snowmelt.serve.app import HttpServer
 from snowmelt.serve.credentials import PASSWORD_VARIABLE, load_credentials
 from snowmelt.serve.wire import result_from_json
 
@@ -18,11 +18,11 @@ PASSWORD = "correct horse battery"
 
 
 @pytest.fixture
-def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HttpServer]:
     monkeypatch.setenv(PASSWORD_VARIABLE, "of the first start")
     with open_account(tmp_path / "data") as account:
         credentials, _ = load_credentials(account.data_dir)
-        opened = Server(account, credentials)
+        opened = HttpServer(account, credentials)
         admin = account.session()
         admin.execute(f"CREATE USER ann PASSWORD = '{PASSWORD}'")
         yield opened
@@ -41,7 +41,7 @@ def _run(client: TestClient, sql: str, **login: str) -> object:
     )
 
 
-def test_everybody_gets_a_session_of_their_own_rights(server: Server) -> None:
+def test_everybody_gets_a_session_of_their_own_rights(server: HttpServer) -> None:
     client = TestClient(server.app)
     who = "SELECT CURRENT_USER(), CURRENT_ROLE()"
     assert _run(client, who, user="ann", password=PASSWORD) == [["ANN", "PUBLIC"]]
@@ -61,7 +61,7 @@ def test_everybody_gets_a_session_of_their_own_rights(server: Server) -> None:
         {"local_token": "x"},
     ],
 )
-def test_whoever_knows_no_secret_gets_none(server: Server, login: dict[str, str]) -> None:
+def test_whoever_knows_no_secret_gets_none(server: HttpServer, login: dict[str, str]) -> None:
     assert _run(TestClient(server.app), "SELECT 1", **login) == "390100"
 
 
@@ -70,7 +70,7 @@ def _log_in(client: TestClient, **data: str) -> dict[str, Any]:
     return dict(answer.json())
 
 
-def test_a_password_that_must_be_changed_is_changed_at_login(server: Server) -> None:
+def test_a_password_that_must_be_changed_is_changed_at_login(server: HttpServer) -> None:
     client = TestClient(server.app)
     server.account.session().execute("ALTER USER ann SET MUST_CHANGE_PASSWORD = TRUE")
     refused = _log_in(client, PASSWORD=PASSWORD)
@@ -83,7 +83,7 @@ def test_a_password_that_must_be_changed_is_changed_at_login(server: Server) -> 
     assert _log_in(client, PASSWORD=PASSWORD)["code"] == "390100"
 
 
-def test_users_who_set_their_own_password_have_changed_it(server: Server) -> None:
+def test_users_who_set_their_own_password_have_changed_it(server: HttpServer) -> None:
     server.account.session().execute("ALTER USER ann SET MUST_CHANGE_PASSWORD = TRUE")
     server.account.session(user="ANN", role="PUBLIC").execute("ALTER USER ann SET PASSWORD = 'chosen by ann'")
     assert _log_in(TestClient(server.app), PASSWORD="chosen by ann")["success"] is True

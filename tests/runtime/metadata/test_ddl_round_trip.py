@@ -18,10 +18,10 @@ from snowmelt.runtime.session import Session
 from snowmelt.sql.statements.cursor import RESERVED
 from snowmelt.state.model import (
     CatalogObject,
-    Check,
+    CheckConstraint,
     Column,
     ForeignKey,
-    Identity,
+    IdentityColumn,
     Key,
     ObjectKind,
     TableDefinition,
@@ -58,7 +58,7 @@ def _column(draw: st.DrawFn, name: str) -> Column:
     extra: dict[str, Any] = {}
     if type_.is_number and type_.scale == 0 and (type_.precision or 0) >= 18 and draw(st.booleans()):
         step = draw(st.integers(1, 9))
-        extra["identity"] = Identity(start=draw(st.integers(-9, 9)), step=step, ordered=draw(st.booleans()))
+        extra["identity"] = IdentityColumn(start=draw(st.integers(-9, 9)), step=step, ordered=draw(st.booleans()))
     elif _fits(type_) and draw(st.booleans()):
         extra["default"] = draw(st.sampled_from(_DEFAULTS[type_.kind]))
     nullable = extra.get("default") == "NULL" or draw(st.booleans())
@@ -96,7 +96,7 @@ def _definition(draw: st.DrawFn, parent: ObjectName) -> TableDefinition:
             ForeignKey(name=next(labels), columns=(whole[0],), references=parent, referenced_columns=("ID",)),
         )
     if draw(st.booleans()):
-        extra["checks"] = (Check(name=next(labels), expression="1 < 2"),)
+        extra["checks"] = (CheckConstraint(name=next(labels), expression="1 < 2"),)
     if draw(st.booleans()):
         extra["cluster_by"] = tuple(_quoted(name) for name in keyed[:2])
     return TableDefinition(

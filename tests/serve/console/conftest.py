@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from snowmelt.accounts import open_account
-from snowmelt.serve.app import Server
+from snowmelt.serve.app import HttpServer
 from snowmelt.serve.credentials import load_credentials
 from tests.serve.callers import ADMIN_PASSWORD, Serving, served
 from tests.serve.console.pipeline import build
@@ -18,5 +18,5 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     with open_account(tmp_path_factory.mktemp("console")) as account:
         credentials, _ = load_credentials(account.data_dir, ADMIN_PASSWORD)
         build(account.session())
-        with served(Server(account, credentials, hosts=())) as serving:
+        with served(HttpServer(account, credentials, hosts=())) as serving:
             yield serving

@@ -42,7 +42,7 @@ _IGNORE = re.compile(r"snowmelt:\s*ignore\s+([A-Z0-9,\s-]+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class LintedStatement:
     """One statement of a file."""
 
     file: str
@@ -68,12 +68,12 @@ class Item:
         return self.sql.line
 
 
-def read_items(file: str, text: str) -> list[Item]:
+def read_items(file: str, text: str) -> list[LintedStatement]:
     """Raises nothing: what can't be read is an item without a statement."""
     try:
         pieces = split_statements(text)
     except SnowmeltError:
-        return [Item(file, SqlText(text), 0, None)]
+        return [LintedStatement(file, SqlText(text), 0, None)]
     starts = [0, *(match.end() for match in re.finditer("\n", text))]
     lines = text.split("\n")
     found = []
@@ -85,7 +85,7 @@ def read_items(file: str, text: str) -> list[Item]:
         above = lines[piece.line - 2] if piece.line > 1 else ""
         comment = above if above.lstrip().startswith("--") else ""
         ignored = _ignored(comment + "\n" + piece.text)
-        found.append(Item(file, piece, starts[piece.line - 1] + piece.column, statement, ignored))
+        found.append(LintedStatement(file, piece, starts[piece.line - 1] + piece.column, statement, ignored))
     return found
 
 
@@ -157,29 +157,29 @@ def query_of(statement: Statement | None) -> SqlText | None:
 class Library(NoRelations):
     """All items, and the catalog that they would make."""
 
-    items: tuple[Item, ...]
+    items: tuple[LintedStatement, ...]
     _columns: dict[Parts, tuple[RelationColumn, ...]] = field(default_factory=dict)
     _binding: set[Parts] = field(default_factory=set)
 
     @cached_property
-    def relations(self) -> dict[str, list[Item]]:
+    def relations(self) -> dict[str, list[LintedStatement]]:
         """By the last part of the name."""
-        found: dict[str, list[Item]] = {}
+        found: dict[str, list[LintedStatement]] = {}
         for item in self.items:
             if isinstance(item.statement, RELATIONS) and item.parts:
                 found.setdefault(item.parts[-1], []).append(item)
         return found
 
-    def find(self, parts: Parts, near: Parts = ()) -> Item | None:
+    def find(self, parts: Parts, near: Parts = ()) -> LintedStatement | None:
         """The item that defines a relation; of several with the name, the one in the schema of `near`."""
         wanted = (*near[:-1][: len(near) - len(parts)], *parts)
         found = [item for item in self.relations.get(parts[-1], ()) if _agree(item.parts, parts)]
         return next((item for item in found if _agree(item.parts, wanted)), found[0] if found else None)
 
     @cached_property
-    def readers(self) -> dict[int, list[Item]]:
+    def readers(self) -> dict[int, list[LintedStatement]]:
         """By the id of a defining item: the dynamic tables, views and streams that read it."""
-        found: dict[int, list[Item]] = {}
+        found: dict[int, list[LintedStatement]] = {}
         for item in self.items:
             if isinstance(item.statement, CreateDynamicTable | CreateView | CreateStream):
                 for parts in reads_of(item.statement):
@@ -188,7 +188,7 @@ class Library(NoRelations):
                         found.setdefault(id(source), []).append(item)
         return found
 
-    def tasks(self) -> Iterator[tuple[Item, CreateTask]]:
+    def tasks(self) -> Iterator[tuple[LintedStatement, CreateTask]]:
         for item in self.items:
             if isinstance(item.statement, CreateTask):
                 yield item, item.statement
@@ -205,7 +205,7 @@ class Library(NoRelations):
     def within(self, database: str, schema: str, owner: str | None) -> Relations:
         return self
 
-    def columns_of(self, item: Item) -> tuple[RelationColumn, ...] | None:
+    def columns_of(self, item: LintedStatement) -> tuple[RelationColumn, ...] | None:
         """None where they can't be told."""
         if item.parts not in self._columns:
             if item.parts in self._binding:
@@ -222,7 +222,7 @@ class Library(NoRelations):
             self._columns[item.parts] = found
         return self._columns[item.parts]
 
-    def _found_columns(self, item: Item) -> tuple[RelationColumn, ...] | None:
+    def _found_columns(self, item: LintedStatement) -> tuple[RelationColumn, ...] | None:
         statement = item.statement
         declared = statement.columns if isinstance(statement, CreateTable | CreateDynamicTable) else ()
         typed = [(column.name, parse_type(column.type.text)) for column in declared if column.type is not None]
@@ -239,7 +239,7 @@ class Library(NoRelations):
         ]
         return tuple(RelationColumn(name, column.type) for name, column in zip(names, bound.columns, strict=False))
 
-    def full_query(self, item: Item) -> str | None:
+    def full_query(self, item: LintedStatement) -> str | None:
         """The query that a relation stands for; of a dimension the one that its clauses make."""
         statement = item.statement
         if isinstance(statement, CreateDynamicTable) and statement.dimension is not None:

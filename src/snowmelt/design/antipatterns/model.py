@@ -11,7 +11,7 @@ from importlib.resources import files
 from snowmelt.core.yaml_text import load_yaml
 
 
-class Level(StrEnum):
+class SarifLevel(StrEnum):
     """SARIF's words."""
 
     ERROR = "error"
@@ -28,7 +28,7 @@ FAMILIES = {
 class AntiPattern:
     id: str
     title: str
-    level: Level
+    level: SarifLevel
     looked_for_in: tuple[str, ...]
     """Where it is looked for: design, sql, account."""
     looks: str
@@ -81,7 +81,7 @@ def known_antipatterns() -> dict[str, AntiPattern]:
     rows = load_yaml(text)
     return {
         row["id"]: AntiPattern(
-            row["id"], row["title"], Level(row["severity"]), tuple(row["in"]), row["looks"], row["hurts"],
+            row["id"], row["title"], SarifLevel(row["severity"]), tuple(row["in"]), row["looks"], row["hurts"],
             row["remedy"], row.get("fixable", False),
         )
         for row in rows

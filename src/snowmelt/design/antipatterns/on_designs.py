@@ -9,7 +9,7 @@ from snowmelt.design.antipatterns.linting import lint_library
 from snowmelt.design.antipatterns.model import LintFinding, known_antipatterns, ordered
 from snowmelt.design.antipatterns.on_statements import ADDRESS_WITH_PASSWORD
 from snowmelt.design.deciding import CHECKS_PER_INTERVAL
-from snowmelt.design.model import Design, Stage, StageKind
+from snowmelt.design.model import Design, DesignStage, StageKind
 from snowmelt.design.requirements.amounts import seconds
 from snowmelt.design.requirements.model import Evolution, GateSeverity, Load, SinkKind
 
@@ -53,7 +53,7 @@ def _stages(design: Design) -> Iterator[_Found]:
             yield "PD-07", stage.name, "REFRESH_MODE = FULL computes everything at each refresh"
 
 
-def _refresh_mode(stage: Stage) -> str:
+def _refresh_mode(stage: DesignStage) -> str:
     return stage.sql.upper().partition("REFRESH_MODE")[2][:16]
 
 

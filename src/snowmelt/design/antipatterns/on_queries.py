@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import quote
-from snowmelt.design.antipatterns.library import Item, Library, parsed, query_of
+from snowmelt.design.antipatterns.library import Library, LintedStatement, parsed, query_of
 from snowmelt.design.antipatterns.model import Edit
 from snowmelt.ivm.lowering import lower
 from snowmelt.ivm.plan import RefreshPlanner
@@ -33,7 +33,7 @@ ARRIVAL = re.compile(
 """How columns with the time of arrival are called."""
 
 
-def query_findings(item: Item, library: Library) -> Iterator[Found]:
+def query_findings(item: LintedStatement, library: Library) -> Iterator[Found]:
     query = query_of(item.statement)
     tree = parsed(query) if query is not None else None
     if tree is None:
@@ -67,7 +67,7 @@ def _growing(tree: exp.Expr) -> Iterator[Found]:
                 yield "ES-02", f"{call.name.upper()} keeps every row of its group, and nothing bounds them", ()
 
 
-def _arrival(item: Item, tree: exp.Expr) -> Iterator[Found]:
+def _arrival(item: LintedStatement, tree: exp.Expr) -> Iterator[Found]:
     assert isinstance(item.statement, CreateDynamicTable)
     dimension = item.statement.dimension
     if dimension is not None:
@@ -139,7 +139,7 @@ def _distinct(tree: exp.Expr) -> Iterator[Found]:
 # -- SELECT * ---------------------------------------------------------------------------------------------------------
 
 
-def _star(item: Item, tree: exp.Expr, library: Library) -> Iterator[Found]:
+def _star(item: LintedStatement, tree: exp.Expr, library: Library) -> Iterator[Found]:
     own = {cte.alias.upper() for cte in tree.find_all(exp.CTE)}
     dimension = item.statement.dimension if isinstance(item.statement, CreateDynamicTable) else None
     if dimension is not None and "*" not in dimension.source:
@@ -160,7 +160,7 @@ def _reads_table(select: exp.Select, own: set[str]) -> bool:
     return any(isinstance(source, exp.Table) and source.name.upper() not in own for source in sources)
 
 
-def _columns_written_out(item: Item, tree: exp.Expr, library: Library) -> tuple[Edit, ...]:
+def _columns_written_out(item: LintedStatement, tree: exp.Expr, library: Library) -> tuple[Edit, ...]:
     """Only where there is one star, over one table whose columns are known."""
     query = query_of(item.statement)
     assert query is not None
@@ -184,13 +184,13 @@ def _columns_written_out(item: Item, tree: exp.Expr, library: Library) -> tuple[
 # -- incremental ------------------------------------------------------------------------------------------------------
 
 
-def _not_incremental(item: Item, library: Library) -> Iterator[Found]:
+def _not_incremental(item: LintedStatement, library: Library) -> Iterator[Found]:
     reason = why_not_incremental(item, library)
     if reason is not None:
         yield "DW-01", reason, ()
 
 
-def why_not_incremental(item: Item, library: Library) -> str | None:
+def why_not_incremental(item: LintedStatement, library: Library) -> str | None:
     """The reason that EXPLAIN DYNAMIC TABLE would give; None if there is none, or if tables are unknown here."""
     try:
         text = library.full_query(item)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from snowmelt.core.names import literal
-from snowmelt.design.antipatterns.library import Item, Library, Parts, reads_of, task_statements
+from snowmelt.design.antipatterns.library import Library, LintedStatement, Parts, reads_of, task_statements
 from snowmelt.design.antipatterns.model import Edit
 from snowmelt.design.antipatterns.on_queries import RAW, Found, why_not_incremental
 from snowmelt.features.loading.copy_statements import CopyIntoTable
@@ -25,7 +25,7 @@ _SECRET_WORDS = frozenset(
 ADDRESS_WITH_PASSWORD = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s:@']+:[^/\s@'$]+@", re.IGNORECASE)
 
 
-def statement_findings(item: Item, library: Library) -> Iterator[Found]:
+def statement_findings(item: LintedStatement, library: Library) -> Iterator[Found]:
     yield from _secrets(item)
     match item.statement:
         case CreateDynamicTable() as statement:
@@ -45,7 +45,7 @@ def statement_findings(item: Item, library: Library) -> Iterator[Found]:
 # -- dynamic tables ---------------------------------------------------------------------------------------------------
 
 
-def _dynamic_table(item: Item, statement: CreateDynamicTable, library: Library) -> Iterator[Found]:
+def _dynamic_table(item: LintedStatement, statement: CreateDynamicTable, library: Library) -> Iterator[Found]:
     options = statement.options
     readers = [other for other in library.readers.get(id(item), ()) if isinstance(other.statement, CreateDynamicTable)]
     if readers and options.target_lag is not None and options.target_lag.seconds is not None:
@@ -66,7 +66,7 @@ def _inserted(offset: int, text: str) -> Edit:
     return Edit(offset, offset, text)
 
 
-def _lag_edit(item: Item) -> tuple[Edit, ...]:
+def _lag_edit(item: LintedStatement) -> tuple[Edit, ...]:
     tokens = tokenize(item.sql).tokens
     for name, sign, value in zip(tokens, tokens[1:], tokens[2:], strict=False):
         if name.word == "TARGET_LAG" and sign.word == "=" and value.kind is TokenKind.STRING:
@@ -76,7 +76,7 @@ def _lag_edit(item: Item) -> tuple[Edit, ...]:
     return () if before is None else (_inserted(item.offset + before.start, "TARGET_LAG = DOWNSTREAM\n"),)
 
 
-def _mode_edit(item: Item, library: Library) -> tuple[Edit, ...]:
+def _mode_edit(item: LintedStatement, library: Library) -> tuple[Edit, ...]:
     if why_not_incremental(item, library) is not None:
         return ()
     tokens = tokenize(item.sql).tokens
@@ -99,7 +99,7 @@ def _before_as(tokens: tuple[Token, ...]) -> int | None:
 # -- tables -----------------------------------------------------------------------------------------------------------
 
 
-def _table(item: Item, statement: CreateTable, library: Library) -> Iterator[Found]:
+def _table(item: LintedStatement, statement: CreateTable, library: Library) -> Iterator[Found]:
     readers = library.readers.get(id(item), ())
     tracked = [other for other in readers if isinstance(other.statement, CreateDynamicTable | CreateStream)]
     if tracked and not statement.options.change_tracking and not statement.temporary:
@@ -113,7 +113,7 @@ def _table(item: Item, statement: CreateTable, library: Library) -> Iterator[Fou
         yield "ES-03", "MERGE writes to it by a key that the table does not have", ()
 
 
-def _tracking_edit(item: Item, statement: CreateTable) -> tuple[Edit, ...]:
+def _tracking_edit(item: LintedStatement, statement: CreateTable) -> tuple[Edit, ...]:
     if statement.query is not None or statement.clone is not None or statement.options.change_tracking is not None:
         return ()
     return (_inserted(item.offset + len(item.sql.text), " CHANGE_TRACKING = TRUE"),)
@@ -124,7 +124,7 @@ def _has_key(statement: CreateTable) -> bool:
     return any(isinstance(key, PrimaryKey | UniqueKey) for key in constraints)
 
 
-def _is_merged_into(item: Item, library: Library) -> bool:
+def _is_merged_into(item: LintedStatement, library: Library) -> bool:
     for other in library.items:
         done = [other.statement] if isinstance(other.statement, MergeStatement) else []
         if isinstance(other.statement, CreateTask) and other.statement.body is not None:
@@ -137,7 +137,7 @@ def _is_merged_into(item: Item, library: Library) -> bool:
 # -- tasks ------------------------------------------------------------------------------------------------------------
 
 
-def _task(item: Item, statement: CreateTask, library: Library) -> Iterator[Found]:
+def _task(item: LintedStatement, statement: CreateTask, library: Library) -> Iterator[Found]:
     if statement.body is None:
         return
     done = task_statements(statement.body)
@@ -155,7 +155,9 @@ def _task(item: Item, statement: CreateTask, library: Library) -> Iterator[Found
     yield from _streams_of(item, statement, done, library)
 
 
-def _streams_of(item: Item, statement: CreateTask, done: list[Statement], library: Library) -> Iterator[Found]:
+def _streams_of(
+    item: LintedStatement, statement: CreateTask, done: list[Statement], library: Library
+) -> Iterator[Found]:
     streams = _read_streams(item, done, library)
     if streams and statement.when is None and not statement.after:
         start = _before_as(tokenize(item.sql).tokens)
@@ -172,8 +174,8 @@ def _streams_of(item: Item, statement: CreateTask, done: list[Statement], librar
                     yield "ES-04", f"{other.name} consumes {stream.name} too", ()
 
 
-def _read_streams(item: Item, done: list[Statement], library: Library) -> list[Item]:
-    found: dict[int, Item] = {}
+def _read_streams(item: LintedStatement, done: list[Statement], library: Library) -> list[LintedStatement]:
+    found: dict[int, LintedStatement] = {}
     for each in done:
         for parts in sorted(reads_of(each)):
             source = library.find(parts, item.parts)
@@ -182,7 +184,7 @@ def _read_streams(item: Item, done: list[Statement], library: Library) -> list[I
     return list(found.values())
 
 
-def _counted_twice(item: Item, statement: Statement, library: Library) -> Iterator[Found]:
+def _counted_twice(item: LintedStatement, statement: Statement, library: Library) -> Iterator[Found]:
     if not isinstance(statement, InsertStatement) or statement.overwrite:
         return
     reads = [library.find(parts, item.parts) for parts in reads_of(statement)]
@@ -213,7 +215,7 @@ def _thrown_away(statement: Statement) -> Iterator[Found]:
         yield "PD-05", f"it throws rows of {parts[-1]} away", ()
 
 
-def _secrets(item: Item) -> Iterator[Found]:
+def _secrets(item: LintedStatement) -> Iterator[Found]:
     tokens = tokenize(item.sql).tokens if item.statement is not None else ()
     for name, sign, value in zip(tokens, tokens[1:], tokens[2:], strict=False):
         if name.word in _SECRET_WORDS and sign.word == "=" and value.kind is TokenKind.STRING and value.text:

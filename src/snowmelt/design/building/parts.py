@@ -13,7 +13,7 @@ from typing import Any
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.design.making.clean_tables import name_in_log, unreadable
-from snowmelt.design.model import Design, DesignSink, DesignSource, SourceTable, Stage, StageKind
+from snowmelt.design.model import Design, DesignSink, DesignSource, DesignStage, SourceTable, StageKind
 from snowmelt.design.requirements.amounts import seconds_of
 from snowmelt.design.requirements.model import DescribedColumn, Load, Options, PiiStrategy, SinkKind, SourceKind, Table
 from snowmelt.extract_load import endpoint_of
@@ -151,7 +151,7 @@ def _sink_problems(design: Design, sink: DesignSink) -> Iterator[str]:
         yield from _load_problems(sink, stage)
 
 
-def _load_problems(sink: DesignSink, stage: Stage) -> Iterator[str]:
+def _load_problems(sink: DesignSink, stage: DesignStage) -> Iterator[str]:
     if sink.load is Load.APPEND and stage.load is not Load.APPEND:
         yield (
             f"sink {sink.name} by append from {stage.name}, whose rows change: each change would count once more "
@@ -170,12 +170,14 @@ def _load_problems(sink: DesignSink, stage: Stage) -> Iterator[str]:
         yield f"sink {sink.name} by {sink.load}, whose fields leave out its key {', '.join(unsent)}"
 
 
-def _readable(design: Design, name: str) -> Stage | None:
+def _readable(design: Design, name: str) -> DesignStage | None:
     """A table that the design makes, or one that is there already."""
     model = design.models.get(name.lower())
     if model is None:
         return design.stage(name)
-    return Stage(name=model.name, layer="gold", kind=StageKind.DYNAMIC_TABLE, sql="", load=Load.MERGE, key=model.key)
+    return DesignStage(
+        name=model.name, layer="gold", kind=StageKind.DYNAMIC_TABLE, sql="", load=Load.MERGE, key=model.key
+    )
 
 
 def _check_connections(made: Parts) -> None:
@@ -251,7 +253,7 @@ def _compared(design: Design, source: DesignSource, table: SourceTable) -> dict[
     return {key: value for key, value in made.items() if value not in (None, [])}
 
 
-def _clean_stage(design: Design, table: SourceTable) -> Stage | None:
+def _clean_stage(design: Design, table: SourceTable) -> DesignStage | None:
     """The clean table of one table, which several of a log share their raw table with."""
     name = clean_name(table)
     return next((stage for stage in design.stages if stage.name == name), None)
@@ -304,7 +306,7 @@ def _histories(design: Design, sink: DesignSink) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _key(sink: DesignSink, stage: Stage) -> tuple[str, ...]:
+def _key(sink: DesignSink, stage: DesignStage) -> tuple[str, ...]:
     if stage.load is Load.SCD_TYPE_2:
         return sink.key or ("surrogate_key",)
     return sink.key or stage.key
@@ -328,7 +330,7 @@ def _sink(design: Design, sink: DesignSink) -> dict[str, Any]:
     return {"name": sink.name, "load": str(sink.load), "on_reject": sink.on_reject, "tables": tables}
 
 
-def _change_column(design: Design, sink: DesignSink, stage: Stage) -> str | None:
+def _change_column(design: Design, sink: DesignSink, stage: DesignStage) -> str | None:
     """By which what is new is known; without one the whole is compared."""
     model = design.models.get(stage.name.lower())
     if sink.load is Load.UPSERT and model is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from snowmelt.design.building.statements import DEAD_LETTERS, KEPT, kept_tables, repeatable
-from snowmelt.design.model import Design, Gate, Stage, StageKind
+from snowmelt.design.model import Design, DesignGate, DesignStage, StageKind
 from snowmelt.design.requirements.model import Check, GateSeverity
 
 _ERRORS = """#### Expected errors
@@ -46,7 +46,7 @@ def _front(design: Design) -> Iterator[str]:
     )
 
 
-def _probes(design: Design, computed: Iterable[Stage]) -> Iterator[str]:
+def _probes(design: Design, computed: Iterable[DesignStage]) -> Iterator[str]:
     yield (
         "### The warehouse exists\n\n```sql\nSHOW WAREHOUSES LIKE 'COMPUTE_WH'\n```\n\n"
         "- expect: rows\n- otherwise: there is no warehouse COMPUTE_WH\n"
@@ -87,7 +87,7 @@ def _raw(design: Design) -> Iterator[str]:
     )
 
 
-def _computed(stage: Stage, *, last: bool) -> Iterator[str]:
+def _computed(stage: DesignStage, *, last: bool) -> Iterator[str]:
     about = f"{stage.description}\n\n" if stage.description else ""
     yield (
         f"### {stage.name}\n\n{about}```sql\n{repeatable(stage)}\n```\n\n"
@@ -101,7 +101,7 @@ def _computed(stage: Stage, *, last: bool) -> Iterator[str]:
     yield _ERRORS
 
 
-def _gates(gates: Iterable[Gate]) -> Iterator[str]:
+def _gates(gates: Iterable[DesignGate]) -> Iterator[str]:
     """Those that must hold at any time; how fresh data is depends on whether anything came yet."""
     critical = [
         gate for gate in gates if gate.rule.severity is GateSeverity.CRITICAL and gate.rule.check not in _OF_RUNS
@@ -114,7 +114,7 @@ def _gates(gates: Iterable[Gate]) -> Iterator[str]:
         )
 
 
-def _health(computed: list[Stage]) -> Iterator[str]:
+def _health(computed: list[DesignStage]) -> Iterator[str]:
     if not computed:
         return
     names = ", ".join(f"'{stage.name.upper()}'" for stage in computed)

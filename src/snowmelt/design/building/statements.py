@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from snowmelt.core.names import literal
 from snowmelt.design.building.naming import gate_name
-from snowmelt.design.model import Design, DesignSource, Gate, Stage, StageKind
+from snowmelt.design.model import Design, DesignGate, DesignSource, DesignStage, StageKind
 from snowmelt.design.requirements.amounts import seconds_of
 from snowmelt.extract_load import DEAD_LETTERS_DDL
 from snowmelt.extract_load.noting import (
@@ -71,7 +71,7 @@ def _beside(design: Design) -> Iterator[tuple[str, str]]:
         yield "sql/_retention/retention.sql", f"{about}\n{text};\n"
 
 
-def _arrived(stage: Stage) -> str:
+def _arrived(stage: DesignStage) -> str:
     return "ingested_at" if stage.name.endswith("_changes") else "loaded_at"
 
 
@@ -82,14 +82,14 @@ def kept_tables() -> Iterator[tuple[str, str]]:
         yield file, f"CREATE TABLE IF NOT EXISTS {name} (\n  {listed}\n)\nCOMMENT = {literal(about)}"
 
 
-def repeatable(stage: Stage) -> str:
+def repeatable(stage: DesignStage) -> str:
     """Raw tables are made once; the others become what the file says, and an equal one stays as it is."""
     if stage.kind is StageKind.TABLE:
         return stage.sql.replace("CREATE TABLE ", "CREATE TABLE IF NOT EXISTS ", 1)
     return stage.sql.replace("CREATE ", "CREATE OR ALTER ", 1)
 
 
-def _gate(gate: Gate) -> str:
+def _gate(gate: DesignGate) -> str:
     """With a threshold the number is the share of rows that break the rule, and that share is allowed."""
     query = gate.sql.replace(" FROM ", "\nFROM ", 1)
     if not gate.rule.threshold:

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.design.antipatterns.library import Item, Library, library
+from snowmelt.design.antipatterns.library import Library, LintedStatement, library
 from snowmelt.design.making.clean_tables import named
-from snowmelt.design.model import Design, Stage
+from snowmelt.design.model import Design, DesignStage
 
 
 def check_design(design: Design) -> None:
@@ -48,7 +48,7 @@ def _unknown_stages(design: Design, names: set[str]) -> Iterator[str]:
                 yield f"{gate.rule.check} is asked of {name}, which the design does not make"
 
 
-def _wrong_sql(catalog: Library, item: Item, stage: Stage, names: set[str]) -> Iterator[str]:
+def _wrong_sql(catalog: Library, item: LintedStatement, stage: DesignStage, names: set[str]) -> Iterator[str]:
     if stage.layer == "bronze" or not {name.lower() for name in stage.reads} <= names:
         return
     try:
@@ -59,7 +59,7 @@ def _wrong_sql(catalog: Library, item: Item, stage: Stage, names: set[str]) -> I
         yield f"{stage.name}: {' '.join(error.message.split())}"
 
 
-def _columns(catalog: Library, item: Item) -> Sequence[str] | None:
+def _columns(catalog: Library, item: LintedStatement) -> Sequence[str] | None:
     """None where they can't be told."""
     found = catalog.columns_of(item)
     return None if found is None else [named(column.name) for column in found]

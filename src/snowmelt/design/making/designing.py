@@ -16,13 +16,13 @@ from snowmelt.design.making.stages import Landed, captured_by_log, landed, leaf_
 from snowmelt.design.model import (
     Answer,
     CitedFact,
-    Contract,
     Design,
+    DesignContract,
+    DesignPii,
     DesignSink,
+    DesignStage,
     MadeDecision,
-    Pii,
     Schedule,
-    Stage,
     StageKind,
 )
 from snowmelt.design.requirements.amounts import show_seconds
@@ -95,7 +95,7 @@ def _made(item: Decision) -> MadeDecision:
     )  # fmt: skip
 
 
-def _sink(sink: Sink, made: Sequence[Stage], verdict: DesignDecisions) -> DesignSink:
+def _sink(sink: Sink, made: Sequence[DesignStage], verdict: DesignDecisions) -> DesignSink:
     read = {name.lower() for stage in made for name in stage.reads}
     ends = tuple(stage.name for stage in made if stage.name.lower() not in read and stage.layer != "bronze")
     keyed = bool(sink.key)
@@ -111,13 +111,13 @@ def _sink(sink: Sink, made: Sequence[Stage], verdict: DesignDecisions) -> Design
 
 
 def _contracts(
-    given: Requirements, made: Sequence[Stage], ends: Sequence[DesignSink],
+    given: Requirements, made: Sequence[DesignStage], ends: Sequence[DesignSink],
     columns: dict[str, tuple[DescribedColumn, ...]],
-) -> list[Contract]:  # fmt: skip
+) -> list[DesignContract]:  # fmt: skip
     assert given.latency is not None
     read = dict.fromkeys(name for end in ends for name in end.reads)
     return [
-        Contract(
+        DesignContract(
             name=f"{stage.name}_contract", stage=stage.name, freshness=leaf_lag(given.latency),
             columns=_published(given, stage, columns.get(stage.name, ())),
         )
@@ -126,7 +126,9 @@ def _contracts(
     ]  # fmt: skip
 
 
-def _published(given: Requirements, stage: Stage, columns: tuple[DescribedColumn, ...]) -> tuple[DescribedColumn, ...]:
+def _published(
+    given: Requirements, stage: DesignStage, columns: tuple[DescribedColumn, ...]
+) -> tuple[DescribedColumn, ...]:
     """The columns of a clean table as they are published; none where something else than a column list decides them."""
     if stage.kind is StageKind.SCD_TABLE or not columns:
         return ()
@@ -140,7 +142,7 @@ def _published(given: Requirements, stage: Stage, columns: tuple[DescribedColumn
     return (*typed, DescribedColumn(name="loaded_at", type="TIMESTAMP_LTZ", description="when it came"))
 
 
-def _pii(given: Requirements) -> Pii | None:
+def _pii(given: Requirements) -> DesignPii | None:
     if given.pii is None or not given.personal or given.pii.strategy is None:
         return None
     columns = [
@@ -150,7 +152,7 @@ def _pii(given: Requirements) -> Pii | None:
         for column in table.columns
         if column.pii
     ]
-    return Pii(strategy=given.pii.strategy, columns=tuple(columns))
+    return DesignPii(strategy=given.pii.strategy, columns=tuple(columns))
 
 
 def _schedule(given: Requirements, verdict: DesignDecisions) -> Schedule:

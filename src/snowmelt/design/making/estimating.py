@@ -11,7 +11,7 @@ from typing import Any
 from snowmelt.core.lag import parse_lag
 from snowmelt.core.yaml_text import load_yaml
 from snowmelt.design.deciding import DesignDecisions
-from snowmelt.design.model import Estimate, Stage, StageKind
+from snowmelt.design.model import DesignStage, Estimate, StageKind
 from snowmelt.design.requirements.amounts import show_bytes, show_seconds
 from snowmelt.design.requirements.model import Requirements
 from snowmelt.design.rules.facts import ROW_BYTES
@@ -41,7 +41,7 @@ def _data() -> dict[str, Any]:
     return found
 
 
-def estimates(given: Requirements, verdict: DesignDecisions, stages: Sequence[Stage]) -> list[Estimate]:
+def estimates(given: Requirements, verdict: DesignDecisions, stages: Sequence[DesignStage]) -> list[Estimate]:
     events = verdict.facts.value("events_per_second")
     return [
         *_ingest(events, verdict), *_refreshes(stages, verdict), *_storage(given, verdict), *_readings(given, verdict),
@@ -77,7 +77,7 @@ def _rows_a_day(verdict: DesignDecisions) -> float | None:
     return float(volume) / ROW_BYTES if volume is not None else None
 
 
-def _refreshes(stages: Sequence[Stage], verdict: DesignDecisions) -> Iterator[Estimate]:
+def _refreshes(stages: Sequence[DesignStage], verdict: DesignDecisions) -> Iterator[Estimate]:
     """A refresh takes a while by itself, and more for the rows that changed."""
     tables = [stage for stage in stages if stage.kind is not StageKind.TABLE]
     lag = min((parse_lag(stage.target_lag or "") or _DAY for stage in tables), default=None)

@@ -9,7 +9,7 @@ from typing import Literal
 from snowmelt.core import errors
 from snowmelt.core.names import literal
 from snowmelt.design.making.clean_tables import named
-from snowmelt.design.model import Gate, Stage
+from snowmelt.design.model import DesignGate, DesignStage
 from snowmelt.design.requirements.model import (
     Check,
     DescribedColumn,
@@ -51,8 +51,8 @@ class Came:
 
 
 def gates(
-    given: Requirements, stages: Sequence[Stage], came: Mapping[str, Came], tier: int = 3
-) -> list[Gate]:  # fmt: skip
+    given: Requirements, stages: Sequence[DesignStage], came: Mapping[str, Came], tier: int = 3
+) -> list[DesignGate]:  # fmt: skip
     """`came` says of each clean table, by its name, what it comes from."""
     rules = list(given.quality) if isinstance(given.quality, tuple) else []
     for rule in rules:
@@ -66,7 +66,7 @@ def gates(
         found.setdefault((rule.check, rule.table.lower(), rule.columns, rule.references), rule)
     versioned = {stage.name.lower() for stage in stages if stage.load is Load.SCD_TYPE_2}
     return [
-        Gate(
+        DesignGate(
             rule=rule, sql=query(rule, versioned, came), dimension=_DIMENSIONS[rule.check],
             on_failure=_ON_FAILURE[rule.severity],
         )
@@ -75,7 +75,7 @@ def gates(
 
 
 def _derived(
-    given: Requirements, stages: Iterable[Stage], came: Mapping[str, Came], tier: int
+    given: Requirements, stages: Iterable[DesignStage], came: Mapping[str, Came], tier: int
 ) -> Iterator[QualityRule]:  # fmt: skip
     for stage in stages:
         if stage.layer == "bronze":
@@ -91,7 +91,7 @@ def _derived(
             yield from _all_dimensions(stage, source.columns if source is not None else ())
 
 
-def _of_source(given: Requirements, stage: Stage, source: Came, tier: int) -> Iterator[QualityRule]:
+def _of_source(given: Requirements, stage: DesignStage, source: Came, tier: int) -> Iterator[QualityRule]:
     """What a table promises because of where it comes from."""
     within = 1.5 * given.latency if given.latency is not None else None
     yield QualityRule(check=Check.FRESHNESS, table=stage.name, within=within)
@@ -110,7 +110,7 @@ def _of_source(given: Requirements, stage: Stage, source: Came, tier: int) -> It
             yield _rule(Check.NOT_NULL, stage, (column.name,), GateSeverity.ERROR)
 
 
-def _all_dimensions(stage: Stage, columns: tuple[DescribedColumn, ...]) -> Iterator[QualityRule]:
+def _all_dimensions(stage: DesignStage, columns: tuple[DescribedColumn, ...]) -> Iterator[QualityRule]:
     """The recipe quality leaves no dimension out."""
     yield QualityRule(check=Check.ROW_COUNT, table=stage.name, minimum=1, severity=GateSeverity.ERROR)
     if not columns:
@@ -120,7 +120,7 @@ def _all_dimensions(stage: Stage, columns: tuple[DescribedColumn, ...]) -> Itera
             yield _rule(Check.DISTRIBUTION, stage, (column.name,), GateSeverity.WARN)
 
 
-def _rule(check: Check, stage: Stage, columns: tuple[str, ...], severity: GateSeverity) -> QualityRule:
+def _rule(check: Check, stage: DesignStage, columns: tuple[str, ...], severity: GateSeverity) -> QualityRule:
     return QualityRule(check=check, table=stage.name, columns=columns, severity=severity)
 
 

@@ -8,13 +8,13 @@ from snowmelt.core.names import literal
 from snowmelt.design.deciding import ALERT_FACTOR, CHECKS_PER_INTERVAL, DesignDecisions
 from snowmelt.design.model import (
     Alert,
+    DesignGate,
     DesignSink,
     DesignSource,
-    Gate,
+    DesignStage,
     Packet,
     RunbookStep,
     ServiceLevel,
-    Stage,
     StageKind,
 )
 from snowmelt.design.requirements.amounts import show_seconds
@@ -35,8 +35,8 @@ def service_level(given: Requirements, verdict: DesignDecisions) -> ServiceLevel
 
 
 def alerts(
-    given: Requirements, verdict: DesignDecisions, stages: Sequence[Stage], sources: Sequence[DesignSource],
-    gates: Sequence[Gate],
+    given: Requirements, verdict: DesignDecisions, stages: Sequence[DesignStage], sources: Sequence[DesignSource],
+    gates: Sequence[DesignGate],
 ) -> list[Alert]:  # fmt: skip
     assert given.latency is not None
     every = show_seconds(given.latency / CHECKS_PER_INTERVAL)
@@ -53,12 +53,12 @@ def alerts(
     return [alert.model_copy(update={"channel": own.get(alert.severity, alert.channel)}) for alert in found]
 
 
-def _tolerance(gate: Gate) -> str:
+def _tolerance(gate: DesignGate) -> str:
     share = gate.rule.threshold
     return f"more than {share:.2%} of the rows break it" if share else "anything breaks it"
 
 
-def _table_alerts(latency: float, every: str, channel: str, stages: Sequence[Stage]) -> Iterator[Alert]:
+def _table_alerts(latency: float, every: str, channel: str, stages: Sequence[DesignStage]) -> Iterator[Alert]:
     limit = latency * ALERT_FACTOR
     for stage in stages:
         if stage.kind is StageKind.TABLE or stage.target_lag == "DOWNSTREAM":
@@ -114,7 +114,7 @@ _REPLAYS = {
 # -- steps ------------------------------------------------------------------------------------------------------------
 
 
-def backfill(stages: Sequence[Stage]) -> list[RunbookStep]:
+def backfill(stages: Sequence[DesignStage]) -> list[RunbookStep]:
     computed = [stage for stage in stages if stage.kind is not StageKind.TABLE]
     if not computed:
         return [
@@ -160,7 +160,7 @@ def replay(sources: Sequence[DesignSource]) -> list[RunbookStep]:
     ]
 
 
-def rollback(stages: Sequence[Stage], sinks: Sequence[DesignSink]) -> list[RunbookStep]:
+def rollback(stages: Sequence[DesignStage], sinks: Sequence[DesignSink]) -> list[RunbookStep]:
     computed = [stage for stage in stages if stage.kind is not StageKind.TABLE]
     stopped = _each(computed, "ALTER DYNAMIC TABLE {} SUSPEND;")
     as_it_was = _each(computed, "SELECT COUNT(*) FROM {} AT (OFFSET => -3600);")
@@ -184,7 +184,7 @@ def rollback(stages: Sequence[Stage], sinks: Sequence[DesignSink]) -> list[Runbo
     return found
 
 
-def _each(stages: Sequence[Stage], statement: str) -> str | None:
+def _each(stages: Sequence[DesignStage], statement: str) -> str | None:
     return "\n".join(statement.format(stage.name) for stage in stages) or None
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from snowmelt.design.deciding import DesignDecisions
 from snowmelt.design.making.stages import WAREHOUSE, batch_seconds
-from snowmelt.design.model import BatchPath, DesignSink, DesignTask, Stage, StageKind, View
+from snowmelt.design.model import BatchPath, DesignSink, DesignStage, DesignTask, DesignView, StageKind
 from snowmelt.design.requirements.amounts import show_seconds
 from snowmelt.design.requirements.model import Mode, Requirements
 
@@ -17,7 +17,7 @@ _EVENTS_A_CORE = 10_000
 
 
 def batch_path(
-    given: Requirements, verdict: DesignDecisions, stages: Sequence[Stage], sinks: Sequence[DesignSink]
+    given: Requirements, verdict: DesignDecisions, stages: Sequence[DesignStage], sinks: Sequence[DesignSink]
 ) -> BatchPath | None:  # fmt: skip
     """What no sink that reacts at once reads, near or far."""
     if verdict.outcome("mode") != Mode.HYBRID:
@@ -34,7 +34,7 @@ def batch_path(
     )  # fmt: skip
 
 
-def tasks(given: Requirements, verdict: DesignDecisions, stages: Sequence[Stage]) -> Iterator[DesignTask]:
+def tasks(given: Requirements, verdict: DesignDecisions, stages: Sequence[DesignStage]) -> Iterator[DesignTask]:
     """One that has the schedule, and one for each table behind those that it reads."""
     if verdict.outcome("orchestration") != TASKS or given.schedule is None or given.name is None:
         return
@@ -57,14 +57,14 @@ def tasks(given: Requirements, verdict: DesignDecisions, stages: Sequence[Stage]
         )
 
 
-def final_views(given: Requirements) -> Iterator[View]:
+def final_views(given: Requirements) -> Iterator[DesignView]:
     """Only days that no late row can change any more."""
     if given.lateness is None:
         return
     for item in given.transformations:
         if item.day is not None:
             about = f"The days of {item.name} that are final: {show_seconds(given.lateness)} after their end."
-            yield View(
+            yield DesignView(
                 name=f"{item.name}_final", description=about,
                 sql=f"CREATE OR REPLACE VIEW {item.name}_final AS\nSELECT * FROM {item.name}\n"
                 f"WHERE DATEADD('second', {86_400 + given.lateness:.0f}, {item.day}::TIMESTAMP_NTZ) <= SYSDATE()",

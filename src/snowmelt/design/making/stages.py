@@ -23,7 +23,7 @@ from snowmelt.design.making.clean_tables import (
     versions_of_readings,
     versions_of_records,
 )
-from snowmelt.design.model import Stage, StageKind
+from snowmelt.design.model import DesignStage, StageKind
 from snowmelt.design.requirements.amounts import show_seconds
 from snowmelt.design.requirements.model import (
     DescribedColumn,
@@ -89,10 +89,10 @@ def _names(items: Sequence[tuple[Source, Table]]) -> list[str]:
     ]
 
 
-def models(given: Requirements) -> list[Stage]:
+def models(given: Requirements) -> list[DesignStage]:
     """Tables that are here already, which others make and keep fresh."""
     return [
-        Stage(name=table.name, layer="gold", kind=StageKind.TABLE, sql="", load=Load.MERGE, key=table.key)
+        DesignStage(name=table.name, layer="gold", kind=StageKind.TABLE, sql="", load=Load.MERGE, key=table.key)
         for source, table in tables_of(given) if source.kind is SourceKind.SNOWMELT
     ]  # fmt: skip
 
@@ -128,7 +128,7 @@ def leaf_lag(latency: float) -> str:
     return show_seconds(latency if latency >= _MINUTE else max(1, int(latency // 2)))
 
 
-def stages(given: Requirements, verdict: DesignDecisions) -> list[Stage]:
+def stages(given: Requirements, verdict: DesignDecisions) -> list[DesignStage]:
     """In the order in which they are made."""
     assert given.latency is not None, "without a promise there is no design"
     items = landed(given, verdict)
@@ -230,8 +230,8 @@ def tables_read(sql: str) -> list[str]:
 # -- bronze -----------------------------------------------------------------------------------------------------------
 
 
-def _raw_stages(items: Sequence[Landed], verdict: DesignDecisions) -> list[Stage]:
-    found: dict[str, Stage] = {}
+def _raw_stages(items: Sequence[Landed], verdict: DesignDecisions) -> list[DesignStage]:
+    found: dict[str, DesignStage] = {}
     for item in items:
         if item.raw in found:
             continue
@@ -245,7 +245,7 @@ def _raw_stages(items: Sequence[Landed], verdict: DesignDecisions) -> list[Stage
             f"CREATE TABLE {item.raw} (\n{listed}\n){clustering}\n"
             f"CHANGE_TRACKING = TRUE{_kept(verdict)}\nCOMMENT = {literal(about)}"
         )  # fmt: skip
-        found[item.raw] = Stage(
+        found[item.raw] = DesignStage(
             name=item.raw, layer="bronze", kind=StageKind.TABLE, sql=sql, load=Load.APPEND,
             reads=(f"{item.source.name}.{item.table.name}",), description=about,
         )  # fmt: skip
@@ -299,7 +299,7 @@ _CHANGE_COLUMNS = (
 def _clean_stage(
     item: Landed, verdict: DesignDecisions, lag: str, strategy: PiiStrategy | None, wanted: _Wanted,
     asked_by: tuple[str, ...],
-) -> Stage:  # fmt: skip
+) -> DesignStage:  # fmt: skip
     clustered = verdict.outcome("partitioning") in ("by day and key", "by key") and bool(item.table.key)
     options = _options(lag, asked_by or (item.table.key if clustered else ()))
     clean = Clean(item.clean, item.raw, item.table, options, strategy)
@@ -320,7 +320,7 @@ def _clean_stage(
             load, sql = Load.SCD_TYPE_3, values_before(clean, wanted.previous)
     kind = StageKind.SCD_TABLE if sql.startswith("CREATE SCD ") else StageKind.DYNAMIC_TABLE
     about = f"{item.table.name}, typed and clean" + (", every version" if load is Load.SCD_TYPE_2 else "") + "."
-    return Stage(
+    return DesignStage(
         name=item.clean, layer="silver", kind=kind, sql=sql, reads=(item.raw,), load=load, key=item.table.key,
         target_lag=lag, description=about,
     )  # fmt: skip
@@ -341,10 +341,10 @@ def _options(lag: str, clustering: Sequence[str] = ()) -> str:
 # -- gold -------------------------------------------------------------------------------------------------------------
 
 
-def _business_stage(item: Transformation, lag: str, asked_by: tuple[str, ...]) -> Stage:
+def _business_stage(item: Transformation, lag: str, asked_by: tuple[str, ...]) -> DesignStage:
     sql = f"CREATE DYNAMIC TABLE {item.name}{_options(lag, asked_by)}\nAS\n{item.sql.strip().rstrip(';')}"
     reads = tuple(name.lower() for name in tables_read(item.sql))
-    return Stage(
+    return DesignStage(
         name=item.name, layer=item.layer, kind=StageKind.DYNAMIC_TABLE, sql=sql, reads=reads, load=Load.MERGE,
         key=item.key, target_lag=lag, description=item.description or "",
     )  # fmt: skip

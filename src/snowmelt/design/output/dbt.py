@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from snowmelt.design.making.stages import DOWNSTREAM, WAREHOUSE
-from snowmelt.design.model import Design, Stage, StageKind
+from snowmelt.design.model import Design, DesignStage, StageKind
 from snowmelt.design.requirements.model import Check
 
 _SOURCE = "raw"
@@ -45,7 +45,7 @@ def _profile(name: str) -> str:
     return _yaml({name: {"target": "snowmelt", "outputs": {"snowmelt": output}}})
 
 
-def _model(design: Design, stage: Stage) -> str:
+def _model(design: Design, stage: DesignStage) -> str:
     lag = stage.target_lag or DOWNSTREAM
     query = stage.sql.partition("\nAS\n")[2]
     for name in stage.reads:
@@ -63,7 +63,7 @@ def _declared(design: Design) -> dict[str, Any]:
     return {"version": 2, "sources": [{"name": _SOURCE, "tables": raw}], "models": models}
 
 
-def _documented(design: Design, stage: Stage) -> dict[str, Any]:
+def _documented(design: Design, stage: DesignStage) -> dict[str, Any]:
     """Gates of one column are tests that dbt has; all are run by the pipeline's own gates too."""
     columns: dict[str, list[str]] = {}
     for gate in design.quality:

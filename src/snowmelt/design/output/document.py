@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from snowmelt.design.antipatterns.model import LintFinding
-from snowmelt.design.model import Design, DesignSink, DesignSource, Gate, RunbookStep
+from snowmelt.design.model import Design, DesignGate, DesignSink, DesignSource, RunbookStep
 from snowmelt.design.output.blocks import Block, Bullets, Code, Drawing, Heading, Paragraph, grid
 from snowmelt.design.output.diagram import picture
 from snowmelt.design.requirements.model import Recipe
@@ -189,7 +189,7 @@ def _optimize(design: Design) -> Iterator[Block]:
     yield Paragraph("Rates were measured on two cores (docs/performance.md): lower bounds for anything larger.")
 
 
-def _bounds(gate: Gate) -> str:
+def _bounds(gate: DesignGate) -> str:
     rule = gate.rule
     return ", ".join(
         f"{word} {value:.15g}" for word, value in (("from", rule.minimum), ("to", rule.maximum)) if value is not None

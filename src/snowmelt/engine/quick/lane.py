@@ -21,7 +21,7 @@ from snowmelt.core.lazy import lazy_imports
 from snowmelt.engine.model import TableFiles
 from snowmelt.engine.quick.decoded import DecodedFiles
 from snowmelt.engine.quick.prepared import RUN, PreparedQueries
-from snowmelt.engine.quick.scopes import Query
+from snowmelt.engine.quick.scopes import DuckQuery
 from snowmelt.engine.quick.types import VARIANT, NotQuick
 from snowmelt.engine.quick.variant_calls import MARK, register_all
 
@@ -51,9 +51,9 @@ _SETTINGS = (
     "SET enable_progress_bar = false",
 )
 
-Translations = dict[tuple[tuple[str, pa.Schema], ...], Query]
+Translations = dict[tuple[tuple[str, pa.Schema], ...], DuckQuery]
 """Of one tree, by the rows that are given with it."""
-Noted = Callable[[Query], None]
+Noted = Callable[[DuckQuery], None]
 
 
 @dataclass(slots=True)
@@ -101,14 +101,14 @@ class QuickLane:
                 noted(query)
             return _as_spark(found, query)
 
-    def again(self, query: Query, tag: str | None = None) -> pa.Table:
+    def again(self, query: DuckQuery, tag: str | None = None) -> pa.Table:
         """As `run`, of what was noted before."""
         with _guarded(), self._connection(tag) as running:
             return _as_spark(self._fetch(running.connection, query.sql, {}), query)
 
     def translate(
         self, tree: exp.Expr, tables: Sequence[TableFiles], inputs: Mapping[str, pa.Table]
-    ) -> tuple[Query, dict[str, pa.Table]]:
+    ) -> tuple[DuckQuery, dict[str, pa.Table]]:
         """What `run` would ask DuckDB. Raises NotQuick as `run` would."""
         with _guarded():
             return translated(tree, tables, inputs)
@@ -273,7 +273,7 @@ def _computed(connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
 
 def translated(
     tree: exp.Expr, tables: Sequence[TableFiles], inputs: Mapping[str, pa.Table]
-) -> tuple[Query, dict[str, pa.Table]]:
+) -> tuple[DuckQuery, dict[str, pa.Table]]:
     """The query in DuckDB's words, and the rows to be given with it."""
     names = frozenset(table.name for table in tree.find_all(exp.Table))
     found, given = relations(tables, inputs, names)
@@ -286,7 +286,7 @@ def translated(
 
 def _known(
     tree: exp.Expr, inputs: Mapping[str, pa.Table], known: Translations
-) -> tuple[Query, dict[str, pa.Table]]:  # fmt: skip
+) -> tuple[DuckQuery, dict[str, pa.Table]]:  # fmt: skip
     """A translation depends on the columns of the given rows and on nothing else that is given."""
     columns = tuple((name, rows.schema) for name, rows in inputs.items())
     if columns not in known:
@@ -296,7 +296,7 @@ def _known(
     return known[columns], given
 
 
-def _as_spark(found: pa.Table, query: Query) -> pa.Table:
+def _as_spark(found: pa.Table, query: DuckQuery) -> pa.Table:
     """The rows under the query's names, in the types that Spark's results have."""
     fields = [pa.field(name, type_.arrow) for name, type_ in query.columns]
     columns = [

@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from snowmelt.engine.quick.expressions import QuickExpressions
 from snowmelt.engine.quick.lists import arguments_of
-from snowmelt.engine.quick.scopes import Query, QuickRelation, QuickScope, QuickSource
+from snowmelt.engine.quick.scopes import DuckQuery, QuickRelation, QuickScope, QuickSource
 from snowmelt.engine.quick.types import BIGINT, NotQuick
 from snowmelt.engine.quick.values import Value, common
 from snowmelt.engine.quick.windows import ordered
@@ -35,10 +35,10 @@ class QuickQueries:
         self._ctes: dict[str, QuickRelation] = {}
         self._aliases = 0
 
-    def query(self, node: exp.Expr) -> Query:
+    def query(self, node: exp.Expr) -> DuckQuery:
         return self.inner(node, None)
 
-    def inner(self, node: exp.Expr, outer: QuickScope | None) -> Query:
+    def inner(self, node: exp.Expr, outer: QuickScope | None) -> DuckQuery:
         """The query with what it refers to outside."""
         if isinstance(node, exp.Subquery):
             if any(node.args.get(part) for part in ("order", "limit", "offset", "with_", "joins", "pivots")):
@@ -55,7 +55,7 @@ class QuickQueries:
                 raise NotQuick(type(node).__name__)
         finally:
             self._ctes = before
-        return Query(with_ + found.sql, found.columns) if with_ else found
+        return DuckQuery(with_ + found.sql, found.columns) if with_ else found
 
     def _with(self, node: exp.Expr | None, outer: QuickScope | None) -> str:
         if node is None:
@@ -78,7 +78,7 @@ class QuickQueries:
 
     # -- SELECT ---------------------------------------------------------------------------------------------------
 
-    def _select(self, node: exp.Select, outer: QuickScope | None) -> Query:
+    def _select(self, node: exp.Select, outer: QuickScope | None) -> DuckQuery:
         _only(node, _READ | {"hint", "kind"})
         scope = QuickScope(outer)
         expressions = QuickExpressions(self, scope)
@@ -104,7 +104,7 @@ class QuickQueries:
         if expressions.reaches_out and any(node.args.get(part) for part in ("limit", "offset", "order")):
             raise NotQuick("a correlated subquery with an order or a limit")
         columns = tuple((name, value.type) for name, value in outputs)
-        return Query(" ".join(part for part in parts if part), columns)
+        return DuckQuery(" ".join(part for part in parts if part), columns)
 
     def _outputs(self, node: exp.Select, scope: QuickScope, expressions: QuickExpressions) -> list[tuple[str, Value]]:
         found: list[tuple[str, Value]] = []
@@ -287,7 +287,7 @@ class QuickQueries:
 
     # -- UNION, EXCEPT, INTERSECT ---------------------------------------------------------------------------------
 
-    def _set(self, node: exp.Expr, outer: QuickScope | None) -> Query:
+    def _set(self, node: exp.Expr, outer: QuickScope | None) -> DuckQuery:
         _only(node, _READ_OF_SETS)
         left, right = (self.inner(node.args[side], outer) for side in ("this", "expression"))
         if len(left.columns) != len(right.columns):
@@ -304,7 +304,7 @@ class QuickQueries:
                 _keys(Value("", type_) for type_ in targets)
         sql = f"({left.cast_to(targets)}) {word} ({right.cast_to(targets)})"
         ending = self._ending(node, [(name, Value("", type_)) for name, type_ in columns], None)
-        return Query(f"SELECT * FROM ({sql}) {ending}" if ending else sql, columns)
+        return DuckQuery(f"SELECT * FROM ({sql}) {ending}" if ending else sql, columns)
 
 
 def _spark_name(item: exp.Expr) -> str:

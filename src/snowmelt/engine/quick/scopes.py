@@ -26,7 +26,7 @@ class QuickRelation:
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class DuckQuery:
     """DuckDB's text of a query whose columns are c0, c1, …"""
 
     sql: str
@@ -94,7 +94,7 @@ class QuickScope:
 class Subqueries(Protocol):
     """Translates the queries inside an expression."""
 
-    def inner(self, node: exp.Expr, outer: QuickScope | None) -> Query: ...
+    def inner(self, node: exp.Expr, outer: QuickScope | None) -> DuckQuery: ...
 
 
 class Translator(Protocol):

@@ -17,7 +17,7 @@ _ALL = "all"
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ComparedTable:
     """A table of a source, and the table here that must hold the same."""
 
     flow: str
@@ -60,7 +60,7 @@ class DayTotals:
 class Reconciliation:
     """How a table differs from its source; nothing in it when it does not."""
 
-    compared: Compared
+    compared: ComparedTable
     source_rows: int = 0
     table_rows: int = 0
     days: tuple[str, ...] = ()
@@ -127,7 +127,7 @@ def day_text(value: Any) -> str:
     return canonical(value)[:10] if isinstance(value, dt.date) else _ALL
 
 
-def row_of(compared: Compared, values: Mapping[str, Any], *, hash_keys: bool) -> tuple[Key, ComparedRow]:
+def row_of(compared: ComparedTable, values: Mapping[str, Any], *, hash_keys: bool) -> tuple[Key, ComparedRow]:
     key = tuple(
         number_text(values.get(name)) if name in compared.sums
         else _key_text(compared, name, values.get(name), hash_keys=hash_keys)
@@ -137,7 +137,7 @@ def row_of(compared: Compared, values: Mapping[str, Any], *, hash_keys: bool) ->
     return key, ComparedRow(day_text(values.get(compared.day)) if compared.day else _ALL, sums)
 
 
-def _key_text(compared: Compared, name: str, value: Any, *, hash_keys: bool) -> str:
+def _key_text(compared: ComparedTable, name: str, value: Any, *, hash_keys: bool) -> str:
     if hash_keys and name in compared.hashed and value is not None:
         return hashlib.sha256(str(value).encode()).hexdigest()
     return canonical(value)

@@ -14,8 +14,8 @@ from snowmelt.core.names import literal, quote
 from snowmelt.extract_load.addresses import database_errors
 from snowmelt.extract_load.connections import SqlConnection
 from snowmelt.extract_load.reconciling.model import (
-    Compared,
     ComparedRow,
+    ComparedTable,
     DayTotals,
     Key,
     day_text,
@@ -34,7 +34,7 @@ _CHUNK = 500
 
 
 class Side(ABC):
-    def __init__(self, compared: Compared) -> None:
+    def __init__(self, compared: ComparedTable) -> None:
         self.compared = compared
 
     @abstractmethod
@@ -53,7 +53,7 @@ class Side(ABC):
 class TableSide(Side):
     """A table here."""
 
-    def __init__(self, compared: Compared, connection: SqlConnection) -> None:
+    def __init__(self, compared: ComparedTable, connection: SqlConnection) -> None:
         super().__init__(compared)
         self._connection = connection
 
@@ -89,7 +89,7 @@ class TableSide(Side):
 class DatabaseSide(Side):
     """A table of PostgreSQL or MySQL: the database itself counts and adds up."""
 
-    def __init__(self, compared: Compared, extractor: DatabaseExtractor) -> None:
+    def __init__(self, compared: ComparedTable, extractor: DatabaseExtractor) -> None:
         super().__init__(compared)
         self.extractor = extractor
 
@@ -141,7 +141,7 @@ class DatabaseSide(Side):
 class RecordsSide(Side):
     """Files, an API, a topic: everything is read once more, and goes the way that it went before."""
 
-    def __init__(self, compared: Compared, extractor: Extractor, transformer: Transformer | None) -> None:
+    def __init__(self, compared: ComparedTable, extractor: Extractor, transformer: Transformer | None) -> None:
         super().__init__(compared)
         self._extractor, self._transformer = extractor, transformer
         self._kept: dict[Key, ComparedRow] | None = None

@@ -10,7 +10,7 @@ from snowmelt.features.tasks.statements import signed, task_body
 from snowmelt.sql.statements.base import Action, CloneSource, CreateStatement, NameRef, ObjectType, Statement
 from snowmelt.sql.statements.changes import SetOptions, UnsetOptions, refuse_governance
 from snowmelt.sql.statements.create_rules import CreateHead
-from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.statements.cursor import TokenCursor
 from snowmelt.sql.statements.heads import clone_source, created_name, if_exists, object_name, refuse_tags
 from snowmelt.sql.statements.options import (
     Options,
@@ -70,7 +70,7 @@ class ExecuteAlert(Statement):
     name: NameRef
 
 
-def parse_create_alert(cursor: Cursor, head: CreateHead) -> CreateAlert:
+def parse_create_alert(cursor: TokenCursor, head: CreateHead) -> CreateAlert:
     name, guarded = created_name(cursor, head)
     clone = clone_source(cursor, head.kind)
     if clone is not None:
@@ -93,19 +93,19 @@ def parse_create_alert(cursor: Cursor, head: CreateHead) -> CreateAlert:
     return CreateAlert(name, head.or_replace, head.or_alter, guarded, options, condition, task_body(cursor))
 
 
-def _exists(cursor: Cursor) -> SqlText:
+def _exists(cursor: TokenCursor) -> SqlText:
     """The statement in EXISTS (…)."""
     cursor.expect("EXISTS")
     return cursor.inside()
 
 
-def parse_alter_alert(cursor: Cursor, kind: ObjectType) -> AlterAlert:
+def parse_alter_alert(cursor: TokenCursor, kind: ObjectType) -> AlterAlert:
     guarded = if_exists(cursor)
     name = object_name(cursor, kind)
     return AlterAlert(name, _action(cursor, kind), guarded)
 
 
-def _action(cursor: Cursor, kind: ObjectType) -> Action:
+def _action(cursor: TokenCursor, kind: ObjectType) -> Action:
     verb = cursor.expect_any(("RESUME", "SUSPEND", "MODIFY", "SET", "UNSET"))
     refuse_governance(cursor, f"ALTER ALERT … {verb}")
     match verb:
@@ -123,6 +123,6 @@ def _action(cursor: Cursor, kind: ObjectType) -> Action:
     return ModifyAction(task_body(cursor))
 
 
-def parse_execute_alert(cursor: Cursor) -> ExecuteAlert:
+def parse_execute_alert(cursor: TokenCursor) -> ExecuteAlert:
     """Behind EXECUTE ALERT."""
     return ExecuteAlert(object_name(cursor, ALERT))

@@ -11,7 +11,7 @@ from snowmelt.core.errors import internal
 from snowmelt.features.channels import error_tables, rejecting
 from snowmelt.features.channels.events import ChannelEvents
 from snowmelt.features.channels.opened import Entry, OpenChannel
-from snowmelt.features.loading.sink import Sink
+from snowmelt.features.loading.sink import RowSink
 from snowmelt.ingest.channels import errors
 from snowmelt.runtime.run import Run
 from snowmelt.state.channel_model import ChannelMinute, ChannelState
@@ -44,7 +44,7 @@ def commit(run: Run, table: CatalogObject, entries: Sequence[Entry]) -> dict[str
     taken = sum(entry.checked.rows for entry in entries)
     events = run.account.services[ChannelEvents]
     with events.committing(run, table, [channel.state for channel, _ in batches.values()], taken), run.atomic():
-        sink = Sink(run, table, OPERATION, marks, _tokens(entries))
+        sink = RowSink(run, table, OPERATION, marks, _tokens(entries))
         for number, entry in enumerate(entries):
             for rows in entry.checked.tables:
                 sink.add(number, rows)

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from snowmelt.features.channels.checking import RejectedRow
 from snowmelt.features.channels.opened import Entry
-from snowmelt.features.loading.sink import Sink
+from snowmelt.features.loading.sink import RowSink
 from snowmelt.ingest.channels.rows import json_text
 from snowmelt.state.model import CatalogObject
 from snowmelt.storage.schema import VARIANT, as_type
@@ -41,7 +41,7 @@ def write(run: Run, error_table: CatalogObject, entries: Sequence[Entry], operat
         "ERROR_MESSAGE": _texts(item.message[:_TEXT_LIMIT] for _, item in rows),
         "ROW_DATA": _documents([item.data for _, item in rows]),
     }
-    sink = Sink(run, error_table, operation)
+    sink = RowSink(run, error_table, operation)
     sink.add(0, pa.table(columns))
     sink.settle(0, keep=True)
     sink.commit()

@@ -14,7 +14,7 @@ from snowmelt.features.connectors.definitions import Deletes
 from snowmelt.ingest.cdc.envelope import UNAVAILABLE, CapturedChange
 from snowmelt.ingest.cdc.folding import FinalRow, Folded, Key
 from snowmelt.ingest.cdc.mirror_columns import CHANGED_AT, DELETED, POSITION
-from snowmelt.ingest.cdc.shapes import CapturedShape, SourceColumn, folded
+from snowmelt.ingest.cdc.shapes import CapturedColumn, CapturedShape, folded
 from snowmelt.ingest.cdc.values import array_of
 from snowmelt.runtime.pending import PendingTable, Transaction
 from snowmelt.runtime.transactions import TransactionManager
@@ -179,7 +179,7 @@ class Mirror:
                 arrays.append(self._column(columns[column.name], column.type, rows, existing))
         return pa.Table.from_arrays(arrays, names=[column.name for column in self.definition.columns])
 
-    def _column(self, source: SourceColumn, type_: DataType, rows: Sequence[_Kept], existing: pa.Table) -> pa.Array:
+    def _column(self, source: CapturedColumn, type_: DataType, rows: Sequence[_Kept], existing: pa.Table) -> pa.Array:
         # A change from before the column was there has what the source gave all rows then.
         values = [(row.final.values or {}).get(source.name, source.default) for row in rows]
         absent = [value == UNAVAILABLE for value in values]

@@ -10,7 +10,7 @@ from typing import Any
 from snowmelt.core import errors, types
 from snowmelt.features.connectors.definitions import ConnectorDefinition
 from snowmelt.govern.pii.strategies import Strategy, hidden
-from snowmelt.ingest.cdc.shapes import CapturedShape, SourceColumn
+from snowmelt.ingest.cdc.shapes import CapturedColumn, CapturedShape
 
 _NOT_ONE_TO_ONE = frozenset({Strategy.MASK, Strategy.DROP})
 
@@ -29,7 +29,7 @@ class SourceProtection:
         """The shape as it is here. Raises where rows could not be told apart any more."""
         return replace(shape, columns=tuple(self._column(shape, column) for column in shape.columns))
 
-    def _column(self, shape: CapturedShape, column: SourceColumn) -> SourceColumn:
+    def _column(self, shape: CapturedShape, column: CapturedColumn) -> CapturedColumn:
         strategies = self._strategies
         strategy = strategies.get(f"{shape.table}.{column.name}") or strategies.get(column.name) or Strategy.KEEP
         if strategy is Strategy.KEEP:
@@ -43,7 +43,7 @@ class SourceProtection:
         default = None if column.default is None else clean(column.default)
         return replace(column, type=types.VARCHAR, optional=True, clean=clean, default=default)
 
-    def _cleaner(self, column: SourceColumn, strategy: Strategy) -> Callable[[Any], Any]:
+    def _cleaner(self, column: CapturedColumn, strategy: Strategy) -> Callable[[Any], Any]:
         def clean(value: Any) -> str | None:
             plain = column.clean(value) if column.clean is not None else value
             text = plain if isinstance(plain, str) else json.dumps(plain, default=str)

@@ -9,7 +9,7 @@ from snowmelt.core import errors
 from snowmelt.sql.statements.base import Action, CreateStatement, NameRef, ObjectType, Statement
 from snowmelt.sql.statements.changes import SetOptions, UnsetOptions
 from snowmelt.sql.statements.create_rules import CreateHead
-from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.statements.cursor import TokenCursor
 from snowmelt.sql.statements.heads import created_name, if_exists, object_name
 from snowmelt.sql.statements.options import (
     CommentOption,
@@ -122,7 +122,7 @@ class ConfigureConnector(Statement):
     name: NameRef
 
 
-def parse_create_connector(cursor: Cursor, head: CreateHead) -> CreateConnector:
+def parse_create_connector(cursor: TokenCursor, head: CreateHead) -> CreateConnector:
     name, guarded = created_name(cursor, head)
     _refuse_password(cursor)
     options = read_options(cursor, ConnectorOptions, head.kind, extra=("PASSWORD",))
@@ -130,7 +130,9 @@ def parse_create_connector(cursor: Cursor, head: CreateHead) -> CreateConnector:
     return CreateConnector(name, options, head.or_replace, guarded)
 
 
-def parse_alter_connector(cursor: Cursor, kind: ObjectType) -> AlterConnector | CheckConnector | ConfigureConnector:
+def parse_alter_connector(
+    cursor: TokenCursor, kind: ObjectType
+) -> AlterConnector | CheckConnector | ConfigureConnector:
     guarded = if_exists(cursor)
     name = object_name(cursor, kind)
     match cursor.expect_any(("PAUSE", "SUSPEND", "RESUME", "SNAPSHOT", "CHECK", "CONFIG", "SET", "UNSET")):
@@ -151,7 +153,7 @@ def parse_alter_connector(cursor: Cursor, kind: ObjectType) -> AlterConnector | 
     return AlterConnector(name, UnsetOptions(read_unset(cursor, CommentOption, kind)), guarded)
 
 
-def _refuse_password(cursor: Cursor) -> None:
+def _refuse_password(cursor: TokenCursor) -> None:
     if at_option(cursor) and cursor.peek().word == "PASSWORD":
         raise errors.unsupported(
             "PASSWORD in CREATE CONNECTOR",

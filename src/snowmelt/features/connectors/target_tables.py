@@ -12,7 +12,7 @@ from snowmelt.core.names import ObjectName
 from snowmelt.core.types import DataType, Kind
 from snowmelt.features.connectors.definitions import ConnectorDefinition, Deletes, MirroredTable
 from snowmelt.ingest.cdc.mirror_columns import CHANGED_AT, DELETED, POSITION
-from snowmelt.ingest.cdc.shapes import CapturedShape, SourceColumn, folded
+from snowmelt.ingest.cdc.shapes import CapturedColumn, CapturedShape, folded
 from snowmelt.runtime import dispatch, drifts
 from snowmelt.runtime.run import Run
 from snowmelt.sql.statements.alter_table import AddColumn, AlterTable, DropColumn, SetType
@@ -174,7 +174,7 @@ def _spec(name: str, type_: DataType, default: SqlText | None = None) -> ColumnS
     return ColumnSpec(name, SqlText("INT" if type_.int64 else str(type_)), default=default)
 
 
-def _added(column: SourceColumn) -> ColumnSpec:
+def _added(column: CapturedColumn) -> ColumnSpec:
     """With the value that the source gave the rows which were there before, when it said so."""
     value = column.default
     if isinstance(value, bool):
@@ -187,7 +187,7 @@ def _added(column: SourceColumn) -> ColumnSpec:
     return _spec(column.target_name, column.type)
 
 
-def _retyped(present: Column, wanted: SourceColumn) -> tuple[list[Any], bool]:
+def _retyped(present: Column, wanted: CapturedColumn) -> tuple[list[Any], bool]:
     old, new = present.type, wanted.type
     if old.kind is Kind.NUMBER and new.kind is Kind.NUMBER and not old.int64 and old.scale == new.scale:
         wider = (new.precision or 0) >= (old.precision or 0)

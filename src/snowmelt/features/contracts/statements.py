@@ -11,7 +11,7 @@ from snowmelt.features.loading.stage_statements import Location, location
 from snowmelt.sql.statements.base import Action, CreateStatement, NameRef, ObjectType, Statement
 from snowmelt.sql.statements.changes import RenameTo, SetOptions, UnsetOptions
 from snowmelt.sql.statements.create_rules import CreateHead
-from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.statements.cursor import TokenCursor
 from snowmelt.sql.statements.heads import created_name, if_exists, object_name
 from snowmelt.sql.statements.options import (
     CommentOption,
@@ -103,7 +103,7 @@ class CheckContract(Statement):
     name: NameRef
 
 
-def parse_create_contract(cursor: Cursor, head: CreateHead) -> CreateContract:
+def parse_create_contract(cursor: TokenCursor, head: CreateHead) -> CreateContract:
     name, guarded = created_name(cursor, head)
     before = read_options(cursor, ContractOptions, head.kind)
     source = _source(cursor)
@@ -111,7 +111,7 @@ def parse_create_contract(cursor: Cursor, head: CreateHead) -> CreateContract:
     return CreateContract(name, source, options, head.or_replace, guarded)
 
 
-def _source(cursor: Cursor) -> ContractSource:
+def _source(cursor: TokenCursor) -> ContractSource:
     if cursor.match("AS"):
         return ContractSource(text=cursor.string())
     cursor.expect("FROM")
@@ -120,7 +120,7 @@ def _source(cursor: Cursor) -> ContractSource:
     return ContractSource(location=location(cursor))
 
 
-def parse_alter_contract(cursor: Cursor, kind: ObjectType) -> AlterContract | CheckContract:
+def parse_alter_contract(cursor: TokenCursor, kind: ObjectType) -> AlterContract | CheckContract:
     guarded = if_exists(cursor)
     name = object_name(cursor, kind)
     if cursor.match("CHECK"):
@@ -128,7 +128,7 @@ def parse_alter_contract(cursor: Cursor, kind: ObjectType) -> AlterContract | Ch
     return AlterContract(name, _action(cursor, kind), guarded)
 
 
-def _action(cursor: Cursor, kind: ObjectType) -> Action:
+def _action(cursor: TokenCursor, kind: ObjectType) -> Action:
     match cursor.expect_any(("ADD", "MODIFY", "DROP", "RENAME", "SET", "UNSET")):
         case "ADD":
             if cursor.match("VERSION"):
@@ -152,11 +152,11 @@ def _action(cursor: Cursor, kind: ObjectType) -> Action:
     return UnsetOptions(read_unset(cursor, CommentOption, kind))
 
 
-def _major(cursor: Cursor) -> int:
+def _major(cursor: TokenCursor) -> int:
     return whole(cursor, "VERSION")
 
 
-def _sunset(cursor: Cursor) -> SetSunset:
+def _sunset(cursor: TokenCursor) -> SetSunset:
     major = _major(cursor)
     if cursor.match("UNSET", "SUNSET"):
         return SetSunset(major, None)

@@ -8,7 +8,7 @@ from typing import Annotated
 from snowmelt.sql.statements.base import Action, CreateStatement, NameRef, ObjectType, Statement
 from snowmelt.sql.statements.changes import RenameTo, SetOptions, UnsetOptions
 from snowmelt.sql.statements.create_rules import CreateHead
-from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.statements.cursor import TokenCursor
 from snowmelt.sql.statements.heads import created_name, if_exists, object_name
 from snowmelt.sql.statements.options import (
     Options,
@@ -23,7 +23,7 @@ from snowmelt.sql.statements.options import (
 )
 
 
-def names(cursor: Cursor, name: str) -> tuple[NameRef, ...]:
+def names(cursor: TokenCursor, name: str) -> tuple[NameRef, ...]:
     """`(a, s.b)`, or one name without parentheses."""
     if not cursor.match("("):
         return (cursor.name(),)
@@ -63,12 +63,12 @@ class AlterDataProduct(Statement):
     if_exists: bool = False
 
 
-def parse_create_data_product(cursor: Cursor, head: CreateHead) -> CreateDataProduct:
+def parse_create_data_product(cursor: TokenCursor, head: CreateHead) -> CreateDataProduct:
     name, guarded = created_name(cursor, head)
     return CreateDataProduct(name, read_options(cursor, ProductOptions, head.kind), head.or_replace, guarded)
 
 
-def parse_alter_data_product(cursor: Cursor, kind: ObjectType) -> AlterDataProduct:
+def parse_alter_data_product(cursor: TokenCursor, kind: ObjectType) -> AlterDataProduct:
     guarded = if_exists(cursor)
     name = object_name(cursor, kind)
     match cursor.expect_any(("SET", "UNSET", "RENAME")):

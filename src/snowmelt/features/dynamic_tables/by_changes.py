@@ -29,7 +29,7 @@ from snowmelt.runtime.incremental import planning as incremental
 from snowmelt.runtime.incremental.applying import DivergedError, Target, TooLargeError, weight_column
 from snowmelt.runtime.incremental.definitions import BoundDefinition, DefinitionCatalog
 from snowmelt.runtime.incremental.kept import Compiled, KeptPlan
-from snowmelt.runtime.incremental.lookups import Lookups, Searched, Side
+from snowmelt.runtime.incremental.lookups import Lookups, LookupSide, Searched
 from snowmelt.runtime.incremental.operator_states import OperatorStates, types_of
 from snowmelt.runtime.incremental.runs import RefreshRun
 from snowmelt.runtime.incremental.stages import ROWS, StageRunner
@@ -118,7 +118,7 @@ class _ChangeRefresh:
         self.region = _region(attempt)
         outside = self.region.outside_of if self.region is not None else None
         self.target = Target(attempt.run, attempt.table, attempt.pending, outside)
-        self.sides: dict[str, Side] = {}
+        self.sides: dict[str, LookupSide] = {}
         self.searched: dict[str, Searched] = {}
 
     def _sources(self) -> dict[str, CatalogObject]:
@@ -279,9 +279,9 @@ class _ChangeRefresh:
         plain = f"t_{source.id}_{self.attempt.bound.versions[source.id]}"
         return plain if plain in self.run.tables else reference
 
-    def _side(self, source: CatalogObject, reference: str, version: int, names: tuple[str, ...]) -> Side:
+    def _side(self, source: CatalogObject, reference: str, version: int, names: tuple[str, ...]) -> LookupSide:
         files = self.run.tables[reference]
-        return Side(source, version, files.sources is None and files.delta_path is None, names)
+        return LookupSide(source, version, files.sources is None and files.delta_path is None, names)
 
     def close(self) -> None:
         self.run.remove_staged()

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from snowmelt.features.erasure import files
 from snowmelt.features.erasure.journal import FOLDER
-from snowmelt.features.erasure.searching import Rows, Statements, TableSearch, search_of
+from snowmelt.features.erasure.searching import ErasureStatements, PersonRows, TableSearch, search_of
 from snowmelt.features.erasure.texts import Texts
-from snowmelt.features.erasure.tracing import Condition, Traced, Tracer
+from snowmelt.features.erasure.tracing import Traced, TracedCondition, Tracer
 from snowmelt.features.quality import quarantine
 from snowmelt.govern.erasure.identifiers import Mentions, names_one_person, with_pseudonyms
 from snowmelt.govern.erasure.model import ErasureRequest, Found, LocationKind
@@ -30,10 +30,10 @@ _NO_DATA = ("owner.lock", "owner.json", "token.key")
 class Look:
     """What there is of the person now."""
 
-    conditions: Mapping[str, Sequence[Condition]]
+    conditions: Mapping[str, Sequence[TracedCondition]]
     searches: dict[str, TableSearch] = field(default_factory=dict)
     """By table id."""
-    rows: dict[str, Rows] = field(default_factory=dict)
+    rows: dict[str, PersonRows] = field(default_factory=dict)
     """Of tables that have any."""
     held: dict[str, int] = field(default_factory=dict)
     """Files of a table's folder that have something of the person, by table id."""
@@ -51,7 +51,7 @@ class Look:
 class Looker:
     def __init__(self, run: Run, request: ErasureRequest) -> None:
         self._run, self._account, self._request = run, run.account, request
-        self._statements = Statements(run.account)
+        self._statements = ErasureStatements(run.account)
 
     def identifiers(self) -> tuple[str, ...]:
         """What the request names wherever it stands, and what the person's rows in named tables have of that kind."""
@@ -127,7 +127,7 @@ class Looker:
         for channel in state.channels.of_tables(list(traced.conditions)) if letters else ():
             for condition in traced.conditions[channel.table_id]:
                 if condition.column is None and _names(tables[channel.table_id]) >= {"RECORD"}:
-                    of_flow = Condition(
+                    of_flow = TracedCondition(
                         f"FLOW = ? AND ({condition.sql})", (channel.name, *condition.values), "refused on its way"
                     )
                     for letter in letters:
@@ -193,7 +193,7 @@ def _names(item: CatalogObject) -> set[str]:
 
 
 def _keys_by_name(
-    conditions: Mapping[str, Sequence[Condition]], tables: Mapping[str, CatalogObject]
+    conditions: Mapping[str, Sequence[TracedCondition]], tables: Mapping[str, CatalogObject]
 ) -> dict[str, files.Keys]:
     found: dict[str, dict[str, frozenset[str]]] = defaultdict(dict)
     for id, each in conditions.items():

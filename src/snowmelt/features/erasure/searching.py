@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from snowmelt.core.names import quote
 from snowmelt.core.types import SEMI_STRUCTURED, Kind
-from snowmelt.features.erasure.tracing import Condition
+from snowmelt.features.erasure.tracing import TracedCondition
 from snowmelt.govern.erasure.identifiers import ERASED
 from snowmelt.runtime.binds import substitute
 from snowmelt.runtime.metadata.ddl_words import object_name
@@ -27,7 +27,7 @@ Values = tuple[str | Decimal, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class PersonRows:
     own: int
     """Rows of the person."""
     mentions: int
@@ -52,7 +52,7 @@ class TableSearch:
         return self.own != "FALSE" or self.mention != "FALSE"
 
 
-def search_of(table: CatalogObject, conditions: Sequence[Condition], identifiers: Sequence[str]) -> TableSearch:
+def search_of(table: CatalogObject, conditions: Sequence[TracedCondition], identifiers: Sequence[str]) -> TableSearch:
     definition = table.definition
     assert isinstance(definition, TableDefinition)
     own = [f"({each.sql})" for each in conditions]
@@ -86,7 +86,7 @@ def search_of(table: CatalogObject, conditions: Sequence[Condition], identifiers
     )  # fmt: skip
 
 
-class Statements:
+class ErasureStatements:
     """Runs statements as the account itself. Histories show what they do, and neither values nor conditions."""
 
     def __init__(self, account: Account) -> None:
@@ -98,14 +98,14 @@ class Statements:
         with closing(session):
             return session.execute(statement)
 
-    def count(self, search: TableSearch) -> Rows:
+    def count(self, search: TableSearch) -> PersonRows:
         if not search.looks:
-            return Rows(0, 0)
+            return PersonRows(0, 0)
         own, mention = f"COALESCE({search.own}, FALSE)", f"COALESCE({search.mention}, FALSE)"
         text = f"SELECT COUNT_IF({own}), COUNT_IF({mention} AND NOT {own}) FROM {_name(search.table)}"
         values = (*search.own_values, *search.mention_values, *search.own_values)
         first, second = self.execute(text, values, shown=f"SELECT … FROM {_name(search.table)}").rows()[0]
-        return Rows(int(first), int(second))
+        return PersonRows(int(first), int(second))
 
     def delete(self, search: TableSearch) -> str:
         """Returns the id of the statement."""
@@ -127,7 +127,9 @@ class Statements:
         values = (*[pattern] * len(changes), *search.mention_values)
         return str(self.execute(text, values, shown=f"UPDATE {_name(search.table)} SET …").query_id)
 
-    def own_rows(self, table: CatalogObject, columns: Sequence[str], condition: Condition) -> Iterator[tuple[Any, ...]]:
+    def own_rows(
+        self, table: CatalogObject, columns: Sequence[str], condition: TracedCondition
+    ) -> Iterator[tuple[Any, ...]]:
         names = ", ".join(map(quote, columns))
         text = f"SELECT {names} FROM {_name(table)} WHERE {condition.sql} LIMIT 1000"
         found = self.execute(text, condition.values, shown=f"SELECT … FROM {_name(table)}")
@@ -140,7 +142,7 @@ class Statements:
         found = self.execute(text, search.own_values, shown=f"SELECT … FROM {_name(search.table)}")
         return [list(row) for row in found.rows()]
 
-    def others_have(self, table: CatalogObject, column: str, value: str, condition: Condition) -> bool:
+    def others_have(self, table: CatalogObject, column: str, value: str, condition: TracedCondition) -> bool:
         """Whether a row of somebody else has the value, too."""
         text = (
             f"SELECT COUNT(*) FROM {_name(table)} WHERE LOWER(TO_VARCHAR({quote(column)})) = ? "

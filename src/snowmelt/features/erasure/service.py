@@ -23,7 +23,7 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.faults import reached
 from snowmelt.features.erasure.journal import ErasureJournal
 from snowmelt.features.erasure.looking import Look, Looker, dropped_tables, found_in
-from snowmelt.features.erasure.searching import Statements
+from snowmelt.features.erasure.searching import ErasureStatements
 from snowmelt.features.erasure.texts import BATCH, Texts
 from snowmelt.features.erasure.tracing import Tracer
 from snowmelt.features.erasure.versions import clear_history, pass_over
@@ -151,7 +151,7 @@ class _Round:
         assert erasure.request is not None
         self._run, self._account = run, run.account
         self.erasure, self._request, self._look, self._journal = erasure, erasure.request, look, journal
-        self._statements = Statements(run.account)
+        self._statements = ErasureStatements(run.account)
 
     def carry_out(self) -> dict[str, str]:
         """What is in the way, by name of a table."""

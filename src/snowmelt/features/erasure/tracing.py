@@ -42,7 +42,7 @@ _NUMBERS = frozenset({Kind.NUMBER, Kind.FLOAT})
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class TracedCondition:
     sql: str
     """Over the table's columns, with `?` for values."""
     values: tuple[str | Decimal, ...]
@@ -53,7 +53,7 @@ class Condition:
 
 @dataclass(slots=True)
 class Traced:
-    conditions: defaultdict[str, list[Condition]] = field(default_factory=lambda: defaultdict(list))
+    conditions: defaultdict[str, list[TracedCondition]] = field(default_factory=lambda: defaultdict(list))
     """By table id; each of them says that a row is the person's."""
     unclear: dict[str, str] = field(default_factory=dict)
     """Tables, by full name, that may have rows of the person, and why that can't be told."""
@@ -93,7 +93,7 @@ class Tracer:
             self._seen.add((point.id, point.column))
             waiting += self._step(point)
         for name, condition in request.conditions.items():
-            self._add(self.object(name), Condition(condition, (), "named in the request"))
+            self._add(self.object(name), TracedCondition(condition, (), "named in the request"))
         self._carry_documents()
         self._leave_what_others_feed(request)
         return self._traced
@@ -110,7 +110,7 @@ class Tracer:
     def _find(self, name: ObjectName) -> CatalogObject | None:
         return self._state.catalog.find(name, SELECTABLE, self._run.session.id)
 
-    def named(self, name: str, values: tuple[str, ...]) -> tuple[CatalogObject, Condition]:
+    def named(self, name: str, values: tuple[str, ...]) -> tuple[CatalogObject, TracedCondition]:
         """What the request names, and the condition on its rows."""
         point = self._named(name, values)
         item = self._objects[point.id]
@@ -118,7 +118,7 @@ class Tracer:
         assert isinstance(definition, TableDefinition | ViewDefinition)
         type_ = next(each.type for each in definition.columns if each.name == point.column)
         sql, given = equality(quote(point.column), type_, values)
-        return item, Condition(sql, given, "named in the request", point.column)
+        return item, TracedCondition(sql, given, "named in the request", point.column)
 
     def _named(self, name: str, values: tuple[str, ...]) -> _Point:
         *table, column = split_name(name) or ()
@@ -226,15 +226,15 @@ class Tracer:
 
     # -- conditions -----------------------------------------------------------------------------------------------
 
-    def _add(self, item: CatalogObject, condition: Condition) -> None:
+    def _add(self, item: CatalogObject, condition: TracedCondition) -> None:
         known = self._traced.conditions[item.id]
         if condition not in known:
             known.append(condition)
 
-    def _equal(self, definition: TableDefinition, column: str, values: Iterable[str], how: str) -> Condition:
+    def _equal(self, definition: TableDefinition, column: str, values: Iterable[str], how: str) -> TracedCondition:
         type_ = next(each.type for each in definition.columns if each.name == column)
         sql, given = equality(quote(column), type_, values)
-        return Condition(sql, given, how, column)
+        return TracedCondition(sql, given, how, column)
 
     def _carry_documents(self) -> None:
         """A copy of a table has the columns that a condition reads: the same condition finds the person there."""
@@ -300,7 +300,7 @@ def equality(column: str, type_: DataType, values: Iterable[str]) -> tuple[str, 
     return " OR ".join(parts) or "FALSE", tuple(given)
 
 
-def _made_of(origin: ValueOrigin, item: CatalogObject, values: tuple[str, ...]) -> Condition:
+def _made_of(origin: ValueOrigin, item: CatalogObject, values: tuple[str, ...]) -> TracedCondition:
     text = origin.value.sql(dialect="snowflake")
     parts, given = [], []
     for value in values:
@@ -309,7 +309,7 @@ def _made_of(origin: ValueOrigin, item: CatalogObject, values: tuple[str, ...]) 
     sql = " AND ".join(
         [f"({' OR '.join(parts)})", *(f"({each.sql(dialect='snowflake')})" for each in origin.conditions)]
     )
-    return Condition(sql, tuple(given), f"what {item.name} is made of")
+    return TracedCondition(sql, tuple(given), f"what {item.name} is made of")
 
 
 def _through(definition: _Definition, value: exp.Expr, conditions: Sequence[exp.Expr]) -> Origins:

@@ -11,13 +11,13 @@ import structlog
 from snowmelt.core import types
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.features.loading import history
-from snowmelt.features.loading.copy_statements import CopyIntoLocation, CopyIntoTable, OnError
+from snowmelt.features.loading.copy_statements import CopyIntoLocation, CopyIntoTable, CopyOnError
 from snowmelt.features.loading.evolution import evolved
-from snowmelt.features.loading.loader import Loader
+from snowmelt.features.loading.loader import StagedFilesLoader
 from snowmelt.features.loading.outcomes import COLUMNS, FileOutcome, missing_row, skipped_row
 from snowmelt.features.loading.requests import CopyRequest, understand
 from snowmelt.features.loading.selection import Selection, select
-from snowmelt.features.loading.sink import Sink
+from snowmelt.features.loading.sink import RowSink
 from snowmelt.features.loading.stage_folders import StagedFile, StageFolder
 from snowmelt.features.loading.stage_statements import StageLocation
 from snowmelt.features.loading.streams import not_found
@@ -48,7 +48,7 @@ def copy_into_table(run: Run, statement: CopyIntoTable) -> Result:
     table = run.target_table(statement.target)
     request = understand(run, table, statement)
     options = statement.options
-    on_error = options.on_error or OnError("ABORT_STATEMENT")
+    on_error = options.on_error or CopyOnError("ABORT_STATEMENT")
     if options.validation_mode is not None:
         selection = select(run, table, request.stage, options, request.pattern)
         return validated(run, table, request, selection, options.validation_mode)
@@ -67,10 +67,10 @@ def copy_into_table(run: Run, statement: CopyIntoTable) -> Result:
 
 
 def _load(
-    run: Run, table: CatalogObject, request: CopyRequest, files: Sequence[StagedFile], on_error: OnError
+    run: Run, table: CatalogObject, request: CopyRequest, files: Sequence[StagedFile], on_error: CopyOnError
 ) -> list[FileOutcome]:
-    sink = Sink(run, table)
-    loader = Loader(run, table, request, files, on_error, sink)
+    sink = RowSink(run, table)
+    loader = StagedFilesLoader(run, table, request, files, on_error, sink)
     try:
         loader.run()
         sink.commit()
@@ -80,7 +80,7 @@ def _load(
     return loader.outcomes
 
 
-def _entry(run: Run, table: CatalogObject, stage: StageFolder, outcome: FileOutcome, on_error: OnError) -> FileLoad:
+def _entry(run: Run, table: CatalogObject, stage: StageFolder, outcome: FileOutcome, on_error: CopyOnError) -> FileLoad:
     first, broken = outcome.first, outcome.broken
     message = broken.message if broken is not None else (first.message if first is not None else None)
     return FileLoad(
@@ -109,7 +109,12 @@ def _purge(stage: StageFolder, files: Sequence[StagedFile]) -> None:
 
 
 def _answer(
-    request: CopyRequest, selection: Selection, outcomes: Sequence[FileOutcome], on_error: OnError, *, failed_only: bool
+    request: CopyRequest,
+    selection: Selection,
+    outcomes: Sequence[FileOutcome],
+    on_error: CopyOnError,
+    *,
+    failed_only: bool,
 ) -> Result:
     stage = request.stage
     rows: list[list[Any]] = [outcome.row(on_error) for outcome in outcomes]

@@ -10,7 +10,7 @@ from snowmelt.core import errors
 from snowmelt.features.loading.format_statements import FileFormatSpec, file_format
 from snowmelt.features.loading.stage_statements import ExternalOptions, Location, at_location, location
 from snowmelt.sql.statements.base import NameRef, Statement
-from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.statements.cursor import TokenCursor
 from snowmelt.sql.statements.options import (
     at_option,
     boolean,
@@ -29,7 +29,7 @@ _RETURN_ROWS = re.compile(r"RETURN_\d{1,9}_ROWS\Z")
 
 
 @dataclass(frozen=True, slots=True)
-class OnError:
+class CopyOnError:
     action: Literal["CONTINUE", "SKIP_FILE", "ABORT_STATEMENT"]
     limit: int | None = None
     """SKIP_FILE_n: the file is skipped from so many bad rows on."""
@@ -37,32 +37,32 @@ class OnError:
     """Whether the limit is a percentage of the rows."""
 
 
-def _on_error(cursor: Cursor, name: str) -> OnError:
+def _on_error(cursor: TokenCursor, name: str) -> CopyOnError:
     start = cursor.peek()
     value = word(cursor, name)
     if cursor.peek().word == "%" and cursor.peek().start == start.end:
         value += cursor.advance().word
     match value:
         case "CONTINUE":
-            return OnError("CONTINUE")
+            return CopyOnError("CONTINUE")
         case "SKIP_FILE":
-            return OnError("SKIP_FILE")
+            return CopyOnError("SKIP_FILE")
         case "ABORT_STATEMENT":
-            return OnError("ABORT_STATEMENT")
+            return CopyOnError("ABORT_STATEMENT")
     match = _SKIP_FILE.match(value)
     if match is None or (match[2] and not 0 <= int(match[1]) <= 100):
         raise errors.invalid_value(value, name)
-    return OnError("SKIP_FILE", int(match[1]), bool(match[2]))
+    return CopyOnError("SKIP_FILE", int(match[1]), bool(match[2]))
 
 
-def _validation_mode(cursor: Cursor, name: str) -> str:
+def _validation_mode(cursor: TokenCursor, name: str) -> str:
     value = word(cursor, name)
     if value not in ("RETURN_ERRORS", "RETURN_ALL_ERRORS", "RETURN_ROWS") and not _RETURN_ROWS.match(value):
         raise errors.invalid_value(value, name)
     return value
 
 
-def _not_here(cursor: Cursor, name: str) -> None:
+def _not_here(cursor: TokenCursor, name: str) -> None:
     raise errors.unsupported(f"COPY INTO … {name}")
 
 
@@ -71,7 +71,7 @@ class CopyOptions(ExternalOptions):
     files: Annotated[tuple[str, ...] | None, strings] = None
     pattern: Annotated[str | None, text] = None
     file_format: Annotated[FileFormatSpec | None, file_format] = None
-    on_error: Annotated[OnError | None, _on_error] = None
+    on_error: Annotated[CopyOnError | None, _on_error] = None
     size_limit: Annotated[int | None, whole] = None
     purge: Annotated[bool | None, boolean] = None
     return_failed_only: Annotated[bool | None, boolean] = None
@@ -120,7 +120,7 @@ class CopyIntoLocation(Statement):
     options: UnloadOptions = UnloadOptions()
 
 
-def parse_copy(cursor: Cursor) -> CopyIntoTable | CopyIntoLocation:
+def parse_copy(cursor: TokenCursor) -> CopyIntoTable | CopyIntoLocation:
     if cursor.at("FILES"):
         raise errors.unsupported("COPY FILES", hint="GET the files and PUT them into the other stage.")
     cursor.expect("INTO")
@@ -138,7 +138,7 @@ def parse_copy(cursor: Cursor) -> CopyIntoTable | CopyIntoLocation:
     return CopyIntoTable(target, columns, source, query, read_options(cursor, CopyOptions, "COPY"))
 
 
-def _into_location(cursor: Cursor) -> CopyIntoLocation:
+def _into_location(cursor: TokenCursor) -> CopyIntoLocation:
     target = location(cursor)
     cursor.expect("FROM")
     table: NameRef | None = None

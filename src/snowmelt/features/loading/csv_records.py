@@ -14,8 +14,8 @@ from snowmelt.features.loading.compression import UnreadableError
 from snowmelt.features.loading.csv_blocks import CsvBlockParser
 from snowmelt.features.loading.csv_scanner import IncompleteError, Scanned, Scanner, shown
 from snowmelt.features.loading.file_formats import CsvFormat
-from snowmelt.features.loading.records import Position, Problem, Segment, SourceField, TargetNames, nth
-from snowmelt.features.loading.window import Window
+from snowmelt.features.loading.records import Position, RecordProblem, Segment, SourceField, TargetNames, nth
+from snowmelt.features.loading.window import ByteWindow
 
 BLOCK = 1 << 20
 _MAX_RECORD = 256 << 20
@@ -39,7 +39,7 @@ class CsvLayout:
 class CsvStream:
     """The records of one file."""
 
-    def __init__(self, window: Window, layout: CsvLayout) -> None:
+    def __init__(self, window: ByteWindow, layout: CsvLayout) -> None:
         self._window = window
         self._layout = layout
         self._csv = layout.csv
@@ -184,7 +184,7 @@ class _Builder:
         self._null_if = frozenset(text.encode() for text in layout.csv.null_if)
         self._values: list[list[str | None]] = [[] for _ in indexes]
         self.rows: list[int] = []
-        self.problems: list[Problem] = []
+        self.problems: list[RecordProblem] = []
 
     def add(self, record: Scanned, data: bytes, line: int, offset: int, row: int, *, last: bool) -> None:
         blank = record.content_end == record.start
@@ -229,11 +229,13 @@ class _Builder:
 
     # -- problems -------------------------------------------------------------------------------------------------
 
-    def _fault(self, record: Scanned, data: bytes, line: int, offset: int, row: int, last: bool) -> Problem | None:
+    def _fault(
+        self, record: Scanned, data: bytes, line: int, offset: int, row: int, last: bool
+    ) -> RecordProblem | None:
         names, expected, found = self._layout.names, self._layout.fields, len(record.fields)
 
-        def problem(code: str, message: str, at: int, column: str) -> Problem:
-            return Problem(code, "22000", message, row, _position(record, data, line, offset, at, last), column)
+        def problem(code: str, message: str, at: int, column: str) -> RecordProblem:
+            return RecordProblem(code, "22000", message, row, _position(record, data, line, offset, at, last), column)
 
         if record.fault is not None:
             fault = record.fault
@@ -259,10 +261,10 @@ class _Builder:
 
     def _invalid(
         self, record: Scanned, data: bytes, index: int, line: int, offset: int, row: int, last: bool
-    ) -> Problem:
+    ) -> RecordProblem:
         where = _position(record, data, line, offset, record.starts[index], last)
         message = f"Invalid UTF8 detected in string '{_hexed(record.fields[index])}'"
-        return Problem("100144", "22000", message, row, where, self._layout.names.column(index))
+        return RecordProblem("100144", "22000", message, row, where, self._layout.names.column(index))
 
 
 def _hexed(content: bytes) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from snowmelt.features.loading.stage_statements import Location, StageLocation, UrlLocation, location
 from snowmelt.sql.statements.base import Statement
-from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.statements.cursor import TokenCursor
 from snowmelt.sql.statements.options import Options, boolean, read_options, text, whole, word
 
 
@@ -58,7 +58,7 @@ class RemoveFiles(Statement):
     pattern: str | None = None
 
 
-def _stage(cursor: Cursor) -> StageLocation:
+def _stage(cursor: TokenCursor) -> StageLocation:
     token = cursor.peek()
     found: Location = location(cursor)
     if not isinstance(found, StageLocation):
@@ -66,7 +66,7 @@ def _stage(cursor: Cursor) -> StageLocation:
     return found
 
 
-def _local(cursor: Cursor) -> str:
+def _local(cursor: TokenCursor) -> str:
     token = cursor.peek()
     found: Location = location(cursor)
     if not isinstance(found, UrlLocation) or not found.url.lower().startswith("file://"):
@@ -74,21 +74,21 @@ def _local(cursor: Cursor) -> str:
     return found.url
 
 
-def parse_put(cursor: Cursor) -> Put:
+def parse_put(cursor: TokenCursor) -> Put:
     source = _local(cursor)
     return Put(source, _stage(cursor), read_options(cursor, PutOptions, "PUT"))
 
 
-def parse_get(cursor: Cursor) -> Get:
+def parse_get(cursor: TokenCursor) -> Get:
     source = _stage(cursor)
     return Get(source, _local(cursor), read_options(cursor, GetOptions, "GET"))
 
 
-def parse_list(cursor: Cursor) -> ListFiles:
+def parse_list(cursor: TokenCursor) -> ListFiles:
     position = _stage(cursor)
     return ListFiles(position, read_options(cursor, PatternOption, "LIST").pattern)
 
 
-def parse_remove(cursor: Cursor) -> RemoveFiles:
+def parse_remove(cursor: TokenCursor) -> RemoveFiles:
     position = _stage(cursor)
     return RemoveFiles(position, read_options(cursor, PatternOption, "REMOVE").pattern)

@@ -10,7 +10,7 @@ from snowmelt.core.names import split_name
 from snowmelt.sql.statements.base import Action, CreateStatement, NameRef, ObjectType, Statement
 from snowmelt.sql.statements.changes import RenameTo
 from snowmelt.sql.statements.create_rules import CreateHead
-from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.statements.cursor import TokenCursor
 from snowmelt.sql.statements.heads import created_name, if_exists, object_name
 from snowmelt.sql.statements.options import (
     Reader,
@@ -33,14 +33,14 @@ FormatOptions = Mapping[str, OptionValue]
 TYPES = ("CSV", "JSON", "AVRO", "ORC", "PARQUET", "XML")
 
 
-def _text_or_none(cursor: Cursor, name: str) -> str | None:
+def _text_or_none(cursor: TokenCursor, name: str) -> str | None:
     if cursor.match("NONE"):
         return None
     value = text(cursor, name)
     return None if value.upper() == "NONE" else value
 
 
-def _text_or_auto(cursor: Cursor, name: str) -> str:
+def _text_or_auto(cursor: TokenCursor, name: str) -> str:
     if cursor.match("AUTO"):
         return "AUTO"
     value = text(cursor, name)
@@ -174,7 +174,7 @@ class _Pairs:
     options: dict[str, OptionValue] = field(default_factory=dict)
 
 
-def _read_pairs(cursor: Cursor, extra: tuple[str, ...]) -> _Pairs:
+def _read_pairs(cursor: TokenCursor, extra: tuple[str, ...]) -> _Pairs:
     pairs = _Pairs()
     seen: set[str] = set()
     while at_option(cursor):
@@ -203,7 +203,7 @@ def _read_pairs(cursor: Cursor, extra: tuple[str, ...]) -> _Pairs:
     return pairs
 
 
-def _format_name(cursor: Cursor) -> NameRef:
+def _format_name(cursor: TokenCursor) -> NameRef:
     if not cursor.at_kind(TokenKind.STRING):
         return cursor.name()
     token = cursor.peek()
@@ -214,7 +214,7 @@ def _format_name(cursor: Cursor) -> NameRef:
     return NameRef(parts, line, position)
 
 
-def file_format(cursor: Cursor, name: str) -> FileFormatSpec:
+def file_format(cursor: TokenCursor, name: str) -> FileFormatSpec:
     """The value of FILE_FORMAT: `(…)`, or a bare or quoted name."""
     if not cursor.match("("):
         return FileFormatSpec(_format_name(cursor))
@@ -223,7 +223,7 @@ def file_format(cursor: Cursor, name: str) -> FileFormatSpec:
     return FileFormatSpec(pairs.name, pairs.type, pairs.options)
 
 
-def parse_create_file_format(cursor: Cursor, head: CreateHead) -> CreateFileFormat:
+def parse_create_file_format(cursor: TokenCursor, head: CreateHead) -> CreateFileFormat:
     name, guarded = created_name(cursor, head)
     pairs = _read_pairs(cursor, ("TYPE", "COMMENT"))
     if pairs.type is None:
@@ -235,7 +235,7 @@ def parse_create_file_format(cursor: Cursor, head: CreateHead) -> CreateFileForm
     )
 
 
-def parse_alter_file_format(cursor: Cursor, kind: ObjectType) -> AlterFileFormat:
+def parse_alter_file_format(cursor: TokenCursor, kind: ObjectType) -> AlterFileFormat:
     guarded = if_exists(cursor)
     name = object_name(cursor, kind)
     if cursor.match("RENAME"):

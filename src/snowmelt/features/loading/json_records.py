@@ -14,7 +14,7 @@ import pyarrow as pa
 from snowmelt.core import types
 from snowmelt.features.loading.compression import Read
 from snowmelt.features.loading.file_formats import JsonFormat
-from snowmelt.features.loading.records import Position, Problem, Segment, SourceField, nth
+from snowmelt.features.loading.records import Position, RecordProblem, Segment, SourceField, nth
 from snowmelt.storage.variant import to_json
 
 FIELDS = (SourceField("$1", types.VARIANT),)
@@ -61,14 +61,14 @@ class JsonStream:
         documents: list[str] = []
         size = 0
         first = 1
-        problem: Problem | None = None
+        problem: RecordProblem | None = None
         while problem is None:
             try:
                 document = self._next()
             except _DamagedError as damaged:
                 row += 1
                 where = self._position(damaged.offset)
-                problem = Problem(damaged.code, damaged.sqlstate, damaged.message, row, where, None)
+                problem = RecordProblem(damaged.code, damaged.sqlstate, damaged.message, row, where, None)
                 break
             if document is None:
                 break
@@ -206,7 +206,7 @@ def _may_be_cut(error: json.JSONDecodeError, length: int) -> bool:
     return error.pos >= length - _NEAR_END or error.msg.startswith("Unterminated string")
 
 
-def _segment(documents: list[str], first: int, size: int, problem: Problem | None = None) -> Segment:
+def _segment(documents: list[str], first: int, size: int, problem: RecordProblem | None = None) -> Segment:
     data = pa.table({nth(0): pa.array(documents, pa.string())})
     rows = range(first, first + len(documents))
     problems = (problem,) if problem is not None else ()

@@ -13,9 +13,9 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.features.loading.batches import SegmentBatch
 from snowmelt.features.loading.compression import UnreadableError
 from snowmelt.features.loading.conversion import Converted, Converter, Failure
-from snowmelt.features.loading.copy_statements import OnError
+from snowmelt.features.loading.copy_statements import CopyOnError
 from snowmelt.features.loading.outcomes import FileOutcome
-from snowmelt.features.loading.records import Problem, SourceField
+from snowmelt.features.loading.records import RecordProblem, SourceField
 from snowmelt.features.loading.requests import CopyRequest
 from snowmelt.features.loading.stage_folders import Digests, StagedFile
 from snowmelt.features.loading.streams import opened
@@ -39,11 +39,11 @@ class Taker(Protocol):
         ...
 
 
-class Loader:
+class StagedFilesLoader:
     """Reads the files of one statement, one after the other, in batches that may span files."""
 
     def __init__(
-        self, run: Run, table: CatalogObject, request: CopyRequest, files: Sequence[StagedFile], on_error: OnError,
+        self, run: Run, table: CatalogObject, request: CopyRequest, files: Sequence[StagedFile], on_error: CopyOnError,
         taker: Taker | None = None, *, collect: bool = False,
     ) -> None:  # fmt: skip
         """`collect`: remember every problem, with its position, for VALIDATION_MODE."""
@@ -144,7 +144,7 @@ class Loader:
 
     def _note(self, batch: SegmentBatch, converted: Converted) -> None:
         """Counts problems; finds out where the first of each file is, or all if asked to."""
-        problems: dict[int, list[Problem | Failure]] = {}
+        problems: dict[int, list[RecordProblem | Failure]] = {}
         for index, segment in batch.segments:
             problems.setdefault(index, []).extend(segment.problems)
         for failure in converted.failures:
@@ -152,7 +152,7 @@ class Loader:
         for index, found in problems.items():
             if not found:
                 continue
-            found.sort(key=lambda item: item.row if isinstance(item, Problem) else batch.number_of(item.row))
+            found.sort(key=lambda item: item.row if isinstance(item, RecordProblem) else batch.number_of(item.row))
             located = self._located(batch, found if self._collect else found[:1])
             if self._protected:
                 located = [_hidden(item) for item in located]
@@ -163,7 +163,7 @@ class Loader:
                 first = located[0]
                 raise SnowmeltError(first.code, first.sqlstate, first.text(self._files[index].path))
 
-    def _located(self, batch: SegmentBatch, found: Sequence[Problem | Failure]) -> list[Problem]:
+    def _located(self, batch: SegmentBatch, found: Sequence[RecordProblem | Failure]) -> list[RecordProblem]:
         failures = [item for item in found if isinstance(item, Failure)]
         plan = self._request.plan(self._fields)
         columns = [column.name for column in self._definition.columns]
@@ -172,14 +172,14 @@ class Loader:
             for failure in failures
         ]
         positions = iter(batch.positions(wanted))
-        located: list[Problem] = []
+        located: list[RecordProblem] = []
         for item in found:
-            if isinstance(item, Problem):
+            if isinstance(item, RecordProblem):
                 located.append(item)
                 continue
             label = self._label(columns[item.column]) if item.column is not None else None
             located.append(
-                Problem(
+                RecordProblem(
                     item.code,
                     item.sqlstate,
                     item.message,
@@ -220,7 +220,7 @@ class Loader:
             self._taker.settle(index, keep=not self.outcomes[index].is_dropped(self._on_error))
 
 
-def _hidden(problem: Problem) -> Problem:
+def _hidden(problem: RecordProblem) -> RecordProblem:
     """Where and what kind, without the value or the record: both end in histories, results and events."""
     return replace(problem, message=HIDDEN, position=replace(problem.position, record=None))
 

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from snowmelt.core import types
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.features.loading.copy_statements import OnError
-from snowmelt.features.loading.records import Problem
+from snowmelt.features.loading.copy_statements import CopyOnError
+from snowmelt.features.loading.records import RecordProblem
 from snowmelt.features.loading.stage_folders import StagedFile
 from snowmelt.runtime.results import ResultColumn
 
@@ -32,14 +32,14 @@ class FileOutcome:
     parsed: int = 0
     converted: int = 0
     errors: int = 0
-    first: Problem | None = None
+    first: RecordProblem | None = None
     broken: SnowmeltError | None = None
     """Why the file as a whole can't be read."""
     digest: str = ""
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[RecordProblem] = field(default_factory=list)
     """All of them, when the statement asks for them."""
 
-    def fail(self, count: int, first: Problem) -> None:
+    def fail(self, count: int, first: RecordProblem) -> None:
         self.errors += count
         if self.first is None or first.row < self.first.row:
             self.first = first
@@ -48,7 +48,7 @@ class FileOutcome:
         self.broken = error
         self.errors += 1
 
-    def limit(self, on_error: OnError) -> int:
+    def limit(self, on_error: CopyOnError) -> int:
         """How many bad records drop the whole file."""
         if on_error.action == "CONTINUE":
             return max(self.parsed, 1)
@@ -56,19 +56,19 @@ class FileOutcome:
             return 1
         return max(1, on_error.limit * self.parsed // 100) if on_error.percent else on_error.limit
 
-    def is_dropped(self, on_error: OnError) -> bool:
+    def is_dropped(self, on_error: CopyOnError) -> bool:
         return self.broken is not None or self.errors >= self.limit(on_error)
 
-    def loaded(self, on_error: OnError) -> int:
+    def loaded(self, on_error: CopyOnError) -> int:
         return 0 if self.is_dropped(on_error) else self.converted
 
-    def status(self, on_error: OnError) -> Status:
+    def status(self, on_error: CopyOnError) -> Status:
         # A file without records is loaded; one that is dropped although nothing was wrong (SKIP_FILE_0) is not.
         if self.loaded(on_error) == 0 and (self.errors > 0 or self.is_dropped(on_error)):
             return "LOAD_FAILED"
         return "LOADED" if self.errors == 0 else "PARTIALLY_LOADED"
 
-    def row(self, on_error: OnError) -> list[Any]:
+    def row(self, on_error: CopyOnError) -> list[Any]:
         first = self.first
         message = self.broken.message if self.broken is not None else (first.message if first is not None else None)
         position = first.position if first is not None and self.broken is None else None

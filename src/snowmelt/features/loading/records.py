@@ -40,7 +40,7 @@ class Position:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class RecordProblem:
     """Why one record can't be loaded."""
 
     code: str
@@ -76,7 +76,7 @@ class Segment:
     """Their numbers in the file, from 1."""
     parsed: int
     """All records seen, those with problems and skipped blank lines included."""
-    problems: Sequence[Problem] = ()
+    problems: Sequence[RecordProblem] = ()
     text: SegmentText | None = None
     ends_file: bool = False
     """The rest of the file can't be read after a problem."""

@@ -56,7 +56,7 @@ class _Rows:
         return taken
 
 
-class Sink:
+class RowSink:
     """Takes the rows of one statement for a table that its transaction holds."""
 
     def __init__(

@@ -12,7 +12,7 @@ from snowmelt.features.loading.format_statements import FileFormatSpec, file_for
 from snowmelt.sql.statements.base import Action, CreateStatement, NameRef, ObjectType, Statement
 from snowmelt.sql.statements.changes import RenameTo, SetOptions, UnsetOptions, refuse_governance
 from snowmelt.sql.statements.create_rules import CreateHead
-from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.statements.cursor import TokenCursor
 from snowmelt.sql.statements.heads import created_name, if_exists, object_name, refuse_tags
 from snowmelt.sql.statements.options import (
     Options,
@@ -53,11 +53,11 @@ class UrlLocation:
 Location = StageLocation | UrlLocation
 
 
-def at_location(cursor: Cursor) -> bool:
+def at_location(cursor: TokenCursor) -> bool:
     return cursor.at("@") or cursor.at("FILE://") or cursor.at_kind(TokenKind.STRING)
 
 
-def location(cursor: Cursor) -> Location:
+def location(cursor: TokenCursor) -> Location:
     """`@stage/path`, bare or quoted, or a URL."""
     token = cursor.peek()
     line, position = cursor.source.position(token.start)
@@ -75,7 +75,7 @@ def written_location(written: str, line: int = 1, position: int = 0) -> Location
     return UrlLocation(written) if _URL.match(written) else None
 
 
-def _bare_path(cursor: Cursor) -> str:
+def _bare_path(cursor: TokenCursor) -> str:
     """The tokens that stand together without white space: `@db.s.stage/day=1/a.csv` is many of them."""
     if not cursor.at_any(("@", "FILE://")):
         raise cursor.unexpected()
@@ -114,7 +114,7 @@ def _table_mark(stage: str) -> int | None:
     return mark if stage.startswith("%", mark) else None
 
 
-def _encryption(cursor: Cursor, name: str) -> str:
+def _encryption(cursor: TokenCursor, name: str) -> str:
     """The TYPE of `ENCRYPTION = (TYPE = 'AWS_SSE_KMS' KMS_KEY_ID = '…')`; a key written there is refused."""
     kind = "NONE"
     cursor.expect("(")
@@ -137,11 +137,11 @@ def _encryption(cursor: Cursor, name: str) -> str:
     return kind
 
 
-def _credentials(cursor: Cursor, name: str) -> None:
+def _credentials(cursor: TokenCursor, name: str) -> None:
     raise errors.unsupported("CREDENTIALS", hint=_ENVIRONMENT)
 
 
-def _integration(cursor: Cursor, name: str) -> None:
+def _integration(cursor: TokenCursor, name: str) -> None:
     raise errors.unsupported("STORAGE_INTEGRATION", hint=_ENVIRONMENT)
 
 
@@ -152,7 +152,7 @@ class DirectoryOptions(Options):
     auto_refresh: Annotated[bool | None, boolean, WithoutEffect(_LIVE)] = None
 
 
-def _directory(cursor: Cursor, name: str) -> DirectoryOptions:
+def _directory(cursor: TokenCursor, name: str) -> DirectoryOptions:
     cursor.expect("(")
     options = read_options(cursor, DirectoryOptions, "DIRECTORY")
     cursor.expect(")")
@@ -196,7 +196,7 @@ class AlterStage(Statement):
     if_exists: bool = False
 
 
-def parse_create_stage(cursor: Cursor, head: CreateHead) -> CreateStage:
+def parse_create_stage(cursor: TokenCursor, head: CreateHead) -> CreateStage:
     name, guarded = created_name(cursor, head)
     if cursor.at("CLONE"):
         raise errors.unsupported("CREATE STAGE … CLONE")
@@ -210,13 +210,13 @@ def parse_create_stage(cursor: Cursor, head: CreateHead) -> CreateStage:
     return CreateStage(name, head.or_replace, guarded, head.temporary, options)
 
 
-def parse_alter_stage(cursor: Cursor, kind: ObjectType) -> AlterStage:
+def parse_alter_stage(cursor: TokenCursor, kind: ObjectType) -> AlterStage:
     guarded = if_exists(cursor)
     name = object_name(cursor, kind)
     return AlterStage(name, _action(cursor, kind), guarded)
 
 
-def _action(cursor: Cursor, kind: ObjectType) -> Action:
+def _action(cursor: TokenCursor, kind: ObjectType) -> Action:
     verb = cursor.expect_any(("RENAME", "SET", "UNSET", "REFRESH"))
     refuse_governance(cursor, f"ALTER STAGE … {verb}")
     if verb == "RENAME":

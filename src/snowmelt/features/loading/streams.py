@@ -17,7 +17,7 @@ from snowmelt.features.loading.json_records import JsonStream
 from snowmelt.features.loading.records import RecordStream
 from snowmelt.features.loading.stage_folders import Digests, StagedFile, StageFolder
 from snowmelt.features.loading.typed_records import AvroStream, ParquetStream
-from snowmelt.features.loading.window import Window
+from snowmelt.features.loading.window import ByteWindow
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,7 +62,7 @@ def _stream(source: Hashing, file: StagedFile, format: FileFormat, csv: CsvLayou
         return JsonStream(read, format)
     assert isinstance(format, CsvFormat) and csv is not None
     text = transcoded(read, format.encoding, replace=format.replace_invalid, skip_mark=format.skip_mark)
-    return CsvStream(Window(text), csv)
+    return CsvStream(ByteWindow(text), csv)
 
 
 def not_found(stage: StageFolder, name: str, *, reported: bool = False) -> SnowmeltError:

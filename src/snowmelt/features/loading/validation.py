@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.features.loading.copy_statements import OnError
-from snowmelt.features.loading.loader import Loader
+from snowmelt.features.loading.copy_statements import CopyOnError
+from snowmelt.features.loading.loader import StagedFilesLoader
 from snowmelt.features.loading.outcomes import ERROR_COLUMNS, error_rows
 from snowmelt.features.loading.requests import CopyRequest
 from snowmelt.features.loading.selection import Selection
@@ -55,7 +55,7 @@ def validated(run: Run, table: CatalogObject, request: CopyRequest, selection: S
 
 
 def _errors(run: Run, table: CatalogObject, request: CopyRequest, selection: Selection) -> Result:
-    loader = Loader(run, table, request, selection.files, OnError("CONTINUE"), collect=True)
+    loader = StagedFilesLoader(run, table, request, selection.files, CopyOnError("CONTINUE"), collect=True)
     loader.run()
     missing = [(name, not_found(request.stage, name, reported=True)) for name in selection.missing]
     return table_result(ERROR_COLUMNS, error_rows(loader.outcomes, missing), statement_type="COPY")
@@ -64,7 +64,7 @@ def _errors(run: Run, table: CatalogObject, request: CopyRequest, selection: Sel
 def _first_rows(run: Run, table: CatalogObject, request: CopyRequest, selection: Selection, count: int) -> Result:
     """The first rows as they would be loaded. Raises when a record before the last of them can't be."""
     first = _First(count, Protection.of(run.account, table))
-    loader = Loader(run, table, request, selection.files, OnError("CONTINUE"), first, collect=True)
+    loader = StagedFilesLoader(run, table, request, selection.files, CopyOnError("CONTINUE"), first, collect=True)
     loader.most_rows = count
     loader.run()
     seen = 0

@@ -7,7 +7,7 @@ from snowmelt.features.loading.compression import Read
 CHUNK = 1 << 20
 
 
-class Window:
+class ByteWindow:
     """Bytes from the current position on. Holds as few as `fill` asks for."""
 
     def __init__(self, read: Read) -> None:

@@ -18,7 +18,7 @@ from snowmelt.features.quality.statements import (
 )
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.feature import Feature
-from snowmelt.runtime.kinds import Clauses, ShownRows, StatementGroup
+from snowmelt.runtime.kinds import AlterClauses, ShownRows, StatementGroup
 from snowmelt.runtime.metadata.listing import Listing
 from snowmelt.runtime.pending import PendingTable, Transaction
 from snowmelt.runtime.rights.asks import RightsRequest, Subject, ask, table_named
@@ -48,7 +48,7 @@ def _begin(account: Account) -> None:
 FEATURE = Feature(
     "quality",
     clauses=(
-        Clauses(
+        AlterClauses(
             syntax=(
                 ClauseSyntax("ADD", ("QUALITY", "CHECK"), parse_add_check),
                 ClauseSyntax("ADD", ("OR", "REPLACE", "QUALITY", "CHECK"), partial(parse_add_check, replaces=True)),

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName
-from snowmelt.features.loading.sink import Sink
+from snowmelt.features.loading.sink import RowSink
 from snowmelt.features.quality.row_checks import FailedRows
 from snowmelt.features.quality.runs import GateRun
 from snowmelt.runtime.metadata.columns import columns
@@ -135,7 +135,7 @@ def put(run: GateRun, quarantine: CatalogObject, failed: FailedRows, checks: Seq
         if column.name not in present:
             # One that the table had once.
             rows = rows.append_column(column.name, pa.nulls(count, schema.field(column.name).type))
-    sink = Sink(run, quarantine, OPERATION)
+    sink = RowSink(run, quarantine, OPERATION)
     sink.add(0, rows)
     sink.settle(0, keep=True)
     sink.commit()

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from snowmelt.core import errors
 from snowmelt.sql.statements.base import Action, Annotation, NameRef, Statement
-from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.statements.cursor import TokenCursor
 from snowmelt.sql.statements.heads import if_exists, if_not_exists
 from snowmelt.sql.statements.options import Options, name_reference, one_of, read_options, text, whole
 from snowmelt.sql.tokens import SqlText, TokenKind
@@ -16,7 +16,7 @@ EXPRESSIONS = frozenset({"EXPRESSION", "SQL"})
 """Kinds that have an expression between the parentheses, and not columns."""
 
 
-def literal(cursor: Cursor, name: str) -> str:
+def literal(cursor: TokenCursor, name: str) -> str:
     """A number, a string, or an expression in parentheses, as SQL text."""
     if cursor.at("("):
         return f"({cursor.inside().text})"
@@ -29,12 +29,12 @@ def literal(cursor: Cursor, name: str) -> str:
     return cursor.since(start).text
 
 
-def literals(cursor: Cursor, name: str) -> tuple[str, ...]:
+def literals(cursor: TokenCursor, name: str) -> tuple[str, ...]:
     """`('a', 2, …)` as SQL texts."""
     return tuple(item.text for item in cursor.expression_list())
 
 
-def number(cursor: Cursor, name: str) -> float:
+def number(cursor: TokenCursor, name: str) -> float:
     token = cursor.peek()
     try:
         value = float(literal(cursor, name).strip("'"))
@@ -43,12 +43,12 @@ def number(cursor: Cursor, name: str) -> float:
     return value
 
 
-def amount(cursor: Cursor, name: str) -> str:
+def amount(cursor: TokenCursor, name: str) -> str:
     """`5`, `'5'` or `'5 %'`."""
     return cursor.string() if cursor.at_kind(TokenKind.STRING) else literal(cursor, name)
 
 
-def identifiers(cursor: Cursor, name: str) -> tuple[str, ...]:
+def identifiers(cursor: TokenCursor, name: str) -> tuple[str, ...]:
     return cursor.identifiers()
 
 
@@ -104,7 +104,7 @@ class ExecuteQualityChecks(Statement):
     name: NameRef
 
 
-def parse_add_check(cursor: Cursor, *, replaces: bool = False) -> AddQualityCheck:
+def parse_add_check(cursor: TokenCursor, *, replaces: bool = False) -> AddQualityCheck:
     """Behind ADD QUALITY CHECK."""
     guarded = if_not_exists(cursor)
     name = cursor.identifier()
@@ -122,18 +122,18 @@ def parse_add_check(cursor: Cursor, *, replaces: bool = False) -> AddQualityChec
     return AddQualityCheck(name, kind, columns, expression, options, guarded, replaces)
 
 
-def parse_drop_check(cursor: Cursor) -> DropQualityCheck:
+def parse_drop_check(cursor: TokenCursor) -> DropQualityCheck:
     """Behind DROP QUALITY CHECK."""
     guarded = if_exists(cursor)
     return DropQualityCheck(cursor.identifier(), guarded)
 
 
-def parse_replay(cursor: Cursor) -> ReplayQuarantine:
+def parse_replay(cursor: TokenCursor) -> ReplayQuarantine:
     """Behind REPLAY QUARANTINE."""
     return ReplayQuarantine(cursor.rest() if cursor.match("WHERE") else None)
 
 
-def parse_execute_checks(cursor: Cursor) -> ExecuteQualityChecks:
+def parse_execute_checks(cursor: TokenCursor) -> ExecuteQualityChecks:
     """Behind EXECUTE QUALITY CHECKS."""
     cursor.expect("ON")
     cursor.match("DYNAMIC")

@@ -20,7 +20,7 @@ from snowmelt.sql.dialect import identifier, parse_snowflake, spark
 from snowmelt.sql.expressions import ExpressionBinder
 from snowmelt.sql.queries import QueryBinder
 from snowmelt.sql.statements.columns import column_spec
-from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.statements.cursor import TokenCursor
 from snowmelt.sql.tokens import SqlText
 from snowmelt.state.quality_model import CheckKind, QualityCheck, QualityResult
 
@@ -154,7 +154,7 @@ def declared_column(text: str) -> tuple[str, str | None]:
     """The name and type in `'order_id NUMBER(38,0)'`."""
     inner = parse_snowflake(text)
     written = inner.this if isinstance(inner, exp.Literal) else text
-    spec = column_spec(Cursor(str(written)))
+    spec = column_spec(TokenCursor(str(written)))
     return spec.name, spec.type.text if spec.type is not None else None
 
 

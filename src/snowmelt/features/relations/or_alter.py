@@ -34,13 +34,13 @@ from snowmelt.sql.statements.columns import (
 )
 from snowmelt.sql.statements.tables import CreateTable
 from snowmelt.sql.tokens import SqlText
-from snowmelt.state.model import CatalogObject, Check, Column, ForeignKey, Key, TableDefinition
+from snowmelt.state.model import CatalogObject, CheckConstraint, Column, ForeignKey, Key, TableDefinition
 from snowmelt.state.store import StateTransaction
 
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
 
-_AnyConstraint = tuple[str, Key | ForeignKey | Check]
+_AnyConstraint = tuple[str, Key | ForeignKey | CheckConstraint]
 """PRIMARY KEY, UNIQUE, FOREIGN KEY or CHECK, and the constraint."""
 
 
@@ -161,25 +161,25 @@ def _all(definition: TableDefinition) -> Iterable[_AnyConstraint]:
     yield from (("CHECK", check) for check in definition.checks)
 
 
-def _meaning(kind: str, item: Key | ForeignKey | Check) -> tuple[str, str]:
+def _meaning(kind: str, item: Key | ForeignKey | CheckConstraint) -> tuple[str, str]:
     """Equal for constraints that say the same; a name that the system gave says nothing."""
     named = None if item.name.startswith(SYSTEM_NAME) else item.name
     return kind, item.model_copy(update={"name": named or ""}).model_dump_json()
 
 
-def _goes_with(item: Key | ForeignKey | Check, dropped: Sequence[str]) -> bool:
+def _goes_with(item: Key | ForeignKey | CheckConstraint, dropped: Sequence[str]) -> bool:
     """Whether the constraint goes when these columns do."""
-    return not isinstance(item, Check) and any(column in dropped for column in item.columns)
+    return not isinstance(item, CheckConstraint) and any(column in dropped for column in item.columns)
 
 
-def _drop(kind: str, item: Key | ForeignKey | Check) -> DropConstraint:
+def _drop(kind: str, item: Key | ForeignKey | CheckConstraint) -> DropConstraint:
     return DropConstraint(kind="PRIMARY KEY") if kind == "PRIMARY KEY" else DropConstraint(item.name)
 
 
-def _as_spec(kind: str, item: Key | ForeignKey | Check) -> Constraint:
+def _as_spec(kind: str, item: Key | ForeignKey | CheckConstraint) -> Constraint:
     name = None if item.name.startswith(SYSTEM_NAME) else item.name
     match item:
-        case Check(expression=expression):
+        case CheckConstraint(expression=expression):
             return CheckSpec(name, rely=False, expression=SqlText(expression))
         case ForeignKey(references=target):
             parts = NameRef((target.database, target.schema, target.name))

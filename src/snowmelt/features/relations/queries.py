@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from snowmelt.engine.quick.scopes import Query as QuickQuery
+from snowmelt.engine.quick.scopes import DuckQuery as QuickQuery
 from snowmelt.runtime.results import Result
 from snowmelt.runtime.rights import plans
 from snowmelt.runtime.rights.plans import ExplainRow

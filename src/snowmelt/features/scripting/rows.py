@@ -14,7 +14,7 @@ from snowmelt.runtime.results import Result
 from snowmelt.runtime.session import Session
 from snowmelt.runtime.variables import Variable
 from snowmelt.sql.scripting import nodes
-from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.statements.cursor import TokenCursor
 from snowmelt.sql.tokens import SqlText
 
 
@@ -43,7 +43,7 @@ def declare_result_set(script: Script, node: nodes.ResultSetDeclaration) -> None
 
 def of_brackets(script: Script, text: SqlText) -> Result:
     """The result of `(query)`, what is assigned to a RESULTSET."""
-    cursor = Cursor(text)
+    cursor = TokenCursor(text)
     query = cursor.inside()
     cursor.done()
     return script.execute(query, text.line, text.column)
@@ -56,7 +56,7 @@ def of_table(script: Script, node: nodes.Return) -> Result:
     name = evaluation.name_alone(text)
     if name is not None:
         return _result_of(script, name, node)
-    cursor = Cursor(text)
+    cursor = TokenCursor(text)
     if cursor.match("RESULTSET_FROM_CURSOR"):
         inner = evaluation.name_alone(cursor.inside())
         opened = _cursor(script, inner or "", node)

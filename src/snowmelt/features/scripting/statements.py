@@ -17,7 +17,7 @@ from snowmelt.sql.statements.changes import (
     refuse_governance,
 )
 from snowmelt.sql.statements.create_rules import CreateHead, CreateRule
-from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.statements.cursor import TokenCursor
 from snowmelt.sql.statements.heads import created_name, if_exists, object_name
 from snowmelt.sql.statements.options import (
     Options,
@@ -41,7 +41,7 @@ _NOT_HERE = (
 _OWN_PYTHON = "kept and shown; the server's own Python runs the code, with the packages that are installed"
 
 
-def _version(cursor: Cursor, name: str) -> str:
+def _version(cursor: TokenCursor, name: str) -> str:
     """`'3.12'`, or bare as 3.12."""
     return cursor.advance().text if cursor.at_kind(TokenKind.NUMBER) else cursor.string()
 
@@ -121,7 +121,7 @@ class AlterProcedure(AlterRoutine):
     """ALTER PROCEDURE."""
 
 
-def parse_create_routine(cursor: Cursor, head: CreateHead) -> CreateRoutine:
+def parse_create_routine(cursor: TokenCursor, head: CreateHead) -> CreateRoutine:
     name, guarded = created_name(cursor, head)
     cursor.expect("(")
     arguments = _arguments(cursor)
@@ -163,7 +163,7 @@ def parse_create_routine(cursor: Cursor, head: CreateHead) -> CreateRoutine:
     )
 
 
-def _arguments(cursor: Cursor) -> tuple[RoutineArgument, ...]:
+def _arguments(cursor: TokenCursor) -> tuple[RoutineArgument, ...]:
     """`name type [DEFAULT e], … )`; the opening parenthesis is already read."""
     found: list[RoutineArgument] = []
     while not cursor.match(")"):
@@ -193,7 +193,7 @@ class _Clauses:
     options: RoutineOptions = field(default_factory=RoutineOptions)
 
 
-def _clauses(cursor: Cursor, kind: ObjectType) -> _Clauses:
+def _clauses(cursor: TokenCursor, kind: ObjectType) -> _Clauses:
     clauses = _Clauses()
     while not cursor.at_end and not cursor.at("AS"):
         if cursor.match("LANGUAGE"):
@@ -230,13 +230,13 @@ def _clauses(cursor: Cursor, kind: ObjectType) -> _Clauses:
     return clauses
 
 
-def _execute_as(cursor: Cursor) -> Literal["OWNER", "CALLER"]:
+def _execute_as(cursor: TokenCursor) -> Literal["OWNER", "CALLER"]:
     cursor.expect("EXECUTE", "AS")
     cursor.match("RESTRICTED")
     return "CALLER" if cursor.expect_any(("CALLER", "OWNER")) == "CALLER" else "OWNER"
 
 
-def _body(cursor: Cursor) -> SqlText:
+def _body(cursor: TokenCursor) -> SqlText:
     if cursor.at_kind(TokenKind.STRING):
         return literal_text(cursor)
     if starts_block(cursor.tokens, cursor.index):
@@ -246,7 +246,7 @@ def _body(cursor: Cursor) -> SqlText:
     return cursor.rest()
 
 
-def parse_alter_routine(cursor: Cursor, kind: ObjectType) -> AlterRoutine:
+def parse_alter_routine(cursor: TokenCursor, kind: ObjectType) -> AlterRoutine:
     guarded = if_exists(cursor)
     name = object_name(cursor, kind)
     arguments = argument_types(cursor, kind) or ()
@@ -254,7 +254,7 @@ def parse_alter_routine(cursor: Cursor, kind: ObjectType) -> AlterRoutine:
     return make(kind, name, arguments, _action(cursor, kind), guarded)
 
 
-def _action(cursor: Cursor, kind: ObjectType) -> Action:
+def _action(cursor: TokenCursor, kind: ObjectType) -> Action:
     if cursor.match("RENAME", "TO"):
         return RenameTo(object_name(cursor, kind))
     if cursor.at("EXECUTE") and kind is ObjectType.PROCEDURE:

@@ -17,7 +17,7 @@ from snowmelt.features.security.grant_statements import (
 )
 from snowmelt.runtime.results import DONE, Result, status
 from snowmelt.runtime.rights.auditing import changed
-from snowmelt.runtime.rights.enforcement import Found
+from snowmelt.runtime.rights.enforcement import RightsTarget
 from snowmelt.runtime.rights.privileges import OWNERSHIP
 from snowmelt.sql.statements.base import NameRef
 from snowmelt.state.access_model import FutureGrant, Grant, GranteeKind
@@ -32,7 +32,7 @@ _OnObjects = GrantPrivileges | RevokePrivileges | GrantOwnership
 
 
 def grant(run: Run, statement: GrantPrivileges) -> Result:
-    def add(state: StateTransaction, item: Found, role: str) -> None:
+    def add(state: StateTransaction, item: RightsTarget, role: str) -> None:
         for privilege in _grantable(run, state, item, statement.privileges):
             _add(run, state, item, privilege, role, grant_option=statement.grant_option)
 
@@ -40,7 +40,7 @@ def grant(run: Run, statement: GrantPrivileges) -> Result:
 
 
 def revoke(run: Run, statement: RevokePrivileges) -> Result:
-    def take(state: StateTransaction, item: Found, role: str) -> None:
+    def take(state: StateTransaction, item: RightsTarget, role: str) -> None:
         for privilege in _grantable(run, state, item, statement.privileges):
             _take(run, state, item, privilege, role, statement)
 
@@ -48,7 +48,7 @@ def revoke(run: Run, statement: RevokePrivileges) -> Result:
 
 
 def grant_ownership(run: Run, statement: GrantOwnership) -> Result:
-    def hand_over(state: StateTransaction, item: Found, role: str) -> None:
+    def hand_over(state: StateTransaction, item: RightsTarget, role: str) -> None:
         granting.require_may_grant(run, state, item, OWNERSHIP)
         _hand_over(run, state, item, role, statement)
 
@@ -57,7 +57,7 @@ def grant_ownership(run: Run, statement: GrantOwnership) -> Result:
 
 def _change_grants(
     run: Run, statement: _OnObjects, verb: Literal["GRANT", "REVOKE"],
-    change: Callable[[StateTransaction, Found, str], None],
+    change: Callable[[StateTransaction, RightsTarget, str], None],
 ) -> Result:  # fmt: skip
     """Makes the change to every object that is meant, all of them or none; future ones get a note of it."""
     with run.state.begin() as state:
@@ -73,7 +73,7 @@ def _change_grants(
     return status(DONE if statement.on.scope != "ALL" else f"{DONE} {len(found)} objects affected.", verb)
 
 
-def _grantable(run: Run, state: StateTransaction, item: Found, wanted: tuple[str, ...]) -> list[str]:
+def _grantable(run: Run, state: StateTransaction, item: RightsTarget, wanted: tuple[str, ...]) -> list[str]:
     """The privileges meant. Of ALL, those that the role may give; of others, it must be allowed to give each."""
     privileges = granting.privileges_of(item.kind, wanted)
     allowed = [privilege for privilege in privileges if granting.may_grant(run, state, item, privilege)]
@@ -85,7 +85,7 @@ def _grantable(run: Run, state: StateTransaction, item: Found, wanted: tuple[str
 
 
 def _add(
-    run: Run, state: StateTransaction, item: Found, privilege: str, role: str, *, grant_option: bool
+    run: Run, state: StateTransaction, item: RightsTarget, privilege: str, role: str, *, grant_option: bool
 ) -> None:  # fmt: skip
     state.access.grant(
         [
@@ -100,7 +100,7 @@ def _add(
 
 
 def _take(
-    run: Run, state: StateTransaction, item: Found, privilege: str, role: str, statement: RevokePrivileges
+    run: Run, state: StateTransaction, item: RightsTarget, privilege: str, role: str, statement: RevokePrivileges
 ) -> None:
     held = [
         one
@@ -149,7 +149,7 @@ def _future(
 # -- ownership ---------------------------------------------------------------------------------------------------------
 
 
-def _hand_over(run: Run, state: StateTransaction, item: Found, role: str, statement: GrantOwnership) -> None:
+def _hand_over(run: Run, state: StateTransaction, item: RightsTarget, role: str, statement: GrantOwnership) -> None:
     grants = [one for one in state.access.granted_on(item.kind, item.item.id) if one.grantee != role]
     if item.kind not in ("ROLE", "USER") and grants:
         if statement.current_grants is None:
@@ -194,7 +194,7 @@ def _given(run: Run, state: StateTransaction, role: NameRef, kind: str, grantee:
     name = _role(run, state, role)
     found = state.access.role(name)
     assert found is not None
-    granting.require_may_grant(run, state, Found("ROLE", name, Owned(name, found.owner)), "USAGE")
+    granting.require_may_grant(run, state, RightsTarget("ROLE", name, Owned(name, found.owner)), "USAGE")
     if kind == "USER":
         to = run.parts(grantee)[-1]
         if state.access.user(to) is None:

@@ -8,7 +8,7 @@ from typing import Literal
 from snowmelt.core import errors
 from snowmelt.sql.statements.base import NameRef, ObjectType, Statement
 from snowmelt.sql.statements.changes import argument_types
-from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.statements.cursor import TokenCursor
 from snowmelt.sql.statements.heads import object_name
 from snowmelt.sql.statements.kinds import grammar, name_parts
 from snowmelt.sql.statements.unsupported import KINDS as OTHER_KINDS
@@ -69,13 +69,13 @@ class RevokeRole(Statement):
     grantee: NameRef
 
 
-def _refuse_other_roles(cursor: Cursor) -> None:
+def _refuse_other_roles(cursor: TokenCursor) -> None:
     for kind in ("DATABASE", "APPLICATION"):
         if cursor.at(kind, "ROLE") and cursor.peek(2).word not in (",", "ON"):
             raise errors.unsupported(f"GRANT or REVOKE of a {kind} ROLE", hint="Use a role of the account.")
 
 
-def parse_grant(cursor: Cursor) -> Statement:
+def parse_grant(cursor: TokenCursor) -> Statement:
     _refuse_other_roles(cursor)
     if cursor.at("ROLE") and cursor.peek(1).word != ",":
         cursor.advance()
@@ -93,7 +93,7 @@ def parse_grant(cursor: Cursor) -> Statement:
     return GrantPrivileges(privileges, on, grantee, option)
 
 
-def parse_revoke(cursor: Cursor) -> Statement:
+def parse_revoke(cursor: TokenCursor) -> Statement:
     _refuse_other_roles(cursor)
     if cursor.at("ROLE") and cursor.peek(1).word != ",":
         cursor.advance()
@@ -110,7 +110,7 @@ def parse_revoke(cursor: Cursor) -> Statement:
     return RevokePrivileges(privileges, on, grantee, option_only, cascade)
 
 
-def _privileges(cursor: Cursor) -> tuple[str, ...]:
+def _privileges(cursor: TokenCursor) -> tuple[str, ...]:
     found: list[str] = []
     words: list[str] = []
     while True:
@@ -126,7 +126,7 @@ def _privileges(cursor: Cursor) -> tuple[str, ...]:
     return tuple("ALL" if item == "ALL PRIVILEGES" else item for item in found)
 
 
-def _securable(cursor: Cursor) -> Securable:
+def _securable(cursor: TokenCursor) -> Securable:
     if cursor.match("ACCOUNT"):
         return Securable("ACCOUNT")
     scope = cursor.match_any(("ALL", "FUTURE"))
@@ -140,7 +140,7 @@ def _securable(cursor: Cursor) -> Securable:
     return Securable("ALL" if scope == "ALL" else "FUTURE", kind, object_name(cursor, container), container=container)
 
 
-def _kind(cursor: Cursor, *, plural: bool = False) -> ObjectType:
+def _kind(cursor: TokenCursor, *, plural: bool = False) -> ObjectType:
     # The longer names first: FILE FORMAT, DYNAMIC TABLE.
     for kind in sorted(grammar().types, key=lambda kind: -len(kind)):
         words = f"{kind}S".split() if plural else kind.split()
@@ -152,7 +152,7 @@ def _kind(cursor: Cursor, *, plural: bool = False) -> ObjectType:
     raise cursor.unexpected()
 
 
-def _any_kind(cursor: Cursor) -> ObjectType:
+def _any_kind(cursor: TokenCursor) -> ObjectType:
     """As `_kind`; a bare name is that of a table or view."""
     dotted = cursor.peek(1).word == "."
     bare = cursor.at_kind(TokenKind.QUOTED) or (
@@ -161,7 +161,7 @@ def _any_kind(cursor: Cursor) -> ObjectType:
     return ObjectType.TABLE if bare else _kind(cursor)
 
 
-def _role(cursor: Cursor) -> NameRef:
+def _role(cursor: TokenCursor) -> NameRef:
     for other in ("DATABASE ROLE", "SHARE", "APPLICATION ROLE", "APPLICATION", "USER"):
         words = other.split()
         if cursor.at(*words) and cursor.peek(len(words)).kind in (TokenKind.WORD, TokenKind.QUOTED):
@@ -170,12 +170,12 @@ def _role(cursor: Cursor) -> NameRef:
     return cursor.name(1)
 
 
-def _grantee(cursor: Cursor) -> tuple[Literal["ROLE", "USER"], NameRef]:
+def _grantee(cursor: TokenCursor) -> tuple[Literal["ROLE", "USER"], NameRef]:
     word = cursor.match_any(("ROLE", "USER"))
     return ("USER" if word == "USER" else "ROLE"), cursor.name(1)
 
 
-def _current_grants(cursor: Cursor) -> Literal["COPY", "REVOKE"] | None:
+def _current_grants(cursor: TokenCursor) -> Literal["COPY", "REVOKE"] | None:
     word = cursor.match_any(("COPY", "REVOKE"))
     if word is None:
         return None
@@ -198,7 +198,7 @@ def parse_question(sql: SqlText | None) -> GrantsQuestion:
     """`ON TABLE t`, `TO ROLE r`, `OF ROLE r`, `IN SCHEMA s`; nothing: what the user has."""
     if sql is None:
         return GrantsQuestion("OWN")
-    cursor = Cursor(sql)
+    cursor = TokenCursor(sql)
     word = cursor.expect_any(("ON", "TO", "OF", "IN"))
     form: Literal["ON", "TO", "OF", "IN"] = "ON" if word == "ON" else "TO" if word == "TO" else "OF"
     form = "IN" if word == "IN" else form

@@ -12,7 +12,7 @@ from snowmelt.features.security.grant_statements import Securable
 from snowmelt.runtime import schema_objects
 from snowmelt.runtime.rights import enforcement
 from snowmelt.runtime.rights.asks import Named
-from snowmelt.runtime.rights.enforcement import Found
+from snowmelt.runtime.rights.enforcement import RightsTarget
 from snowmelt.runtime.rights.privileges import ACCOUNT, MANAGE_GRANTS, OWNERSHIP, privileges
 from snowmelt.sql.statements.base import ObjectType
 from snowmelt.state.access_model import GranteeKind
@@ -27,29 +27,29 @@ if TYPE_CHECKING:
 class Container:
     """The database or schema of ALL and FUTURE."""
 
-    found: Found
+    found: RightsTarget
     database: str
     schema: str | None
 
 
-def objects(run: Run, state: StateReader, on: Securable) -> list[Found]:
+def objects(run: Run, state: StateReader, on: Securable) -> list[RightsTarget]:
     """The objects that a privilege is granted on or taken from. Raises when the one that is named is not there."""
     if on.scope == "ACCOUNT":
-        return [Found(ACCOUNT, enforcement.ACCOUNT_NAME, Owned("", ""))]
+        return [RightsTarget(ACCOUNT, enforcement.ACCOUNT_NAME, Owned("", ""))]
     assert on.kind is not None and on.name is not None
     if on.scope == "OBJECT":
         return [named(run, state, Named(on.kind, on.name, on.arguments))]
     holder = container(run, state, on)
     if on.kind is ObjectType.SCHEMA:
         schemas = state.catalog.schemas(holder.database)
-        return [Found("SCHEMA", schema.name, Owned(schema.id, schema.owner)) for schema in schemas]
+        return [RightsTarget("SCHEMA", schema.name, Owned(schema.id, schema.owner)) for schema in schemas]
     wanted = schema_objects.kept_as(on.kind)
     found = state.catalog.objects([wanted], holder.database, holder.schema, session_id=run.session.id)
     dynamic = on.kind is ObjectType.DYNAMIC_TABLE
     return [enforcement.found_object(item) for item in found if schema_objects.is_dynamic(item) == dynamic]
 
 
-def named(run: Run, state: StateReader, item: Named) -> Found:
+def named(run: Run, state: StateReader, item: Named) -> RightsTarget:
     found = enforcement.find(run, state, item)
     if found is None:
         word = schema_objects.noun(item.kind)
@@ -78,7 +78,7 @@ def privileges_of(kind: str, wanted: tuple[str, ...]) -> tuple[str, ...]:
     return known if "ALL" in wanted else wanted
 
 
-def may_grant(run: Run, state: StateReader, found: Found, privilege: str) -> bool:
+def may_grant(run: Run, state: StateReader, found: RightsTarget, privilege: str) -> bool:
     """The owner may, who holds it with the grant option, and whoever manages grants.
 
     In a schema with managed access, the schema's owner takes the place of the objects'.
@@ -95,7 +95,7 @@ def may_grant(run: Run, state: StateReader, found: Found, privilege: str) -> boo
     return authority.holds(OWNERSHIP, _manager(state, found))
 
 
-def _manager(state: StateReader, found: Found) -> Owned:
+def _manager(state: StateReader, found: RightsTarget) -> Owned:
     item = state.catalog.by_id(found.item.id)
     schema = state.catalog.schema(item.name.parent) if item is not None else None
     if schema is not None and schema.managed_access:
@@ -103,7 +103,7 @@ def _manager(state: StateReader, found: Found) -> Owned:
     return found.item
 
 
-def require_may_grant(run: Run, state: StateReader, found: Found, privilege: str) -> None:
+def require_may_grant(run: Run, state: StateReader, found: RightsTarget, privilege: str) -> None:
     if not may_grant(run, state, found, privilege):
         error = errors.insufficient_privileges(found.kind.lower(), found.name)
         run.account.audit.denied(run, (privilege,), f"{found.kind} {found.name}", error)
@@ -120,7 +120,7 @@ def require_may_grant_future(run: Run, state: StateReader, holder: Container) ->
         raise error
 
 
-def set_owner(state: StateTransaction, found: Found, owner: str) -> None:
+def set_owner(state: StateTransaction, found: RightsTarget, owner: str) -> None:
     """The object belongs to another role."""
     whole = state.without_limits()
     match found.kind:

@@ -10,7 +10,7 @@ from snowmelt.core.names import split_name
 from snowmelt.sql.statements.base import Action, NameRef, ObjectType, Statement
 from snowmelt.sql.statements.changes import RenameTo, SetOptions, UnsetOptions, refuse_governance
 from snowmelt.sql.statements.create_rules import CreateHead, CreateRule
-from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.statements.cursor import TokenCursor
 from snowmelt.sql.statements.heads import created_name, if_exists, object_name, refuse_tags
 from snowmelt.sql.statements.options import (
     Options,
@@ -26,7 +26,7 @@ from snowmelt.sql.statements.options import (
 from snowmelt.sql.tokens import TokenKind
 
 
-def _name(cursor: Cursor, option: str) -> str:
+def _name(cursor: TokenCursor, option: str) -> str:
     """A name, bare or as a string, folded as a name is; dotted for a namespace."""
     if not cursor.at_kind(TokenKind.STRING):
         return ".".join(cursor.name(2).parts)
@@ -37,7 +37,7 @@ def _name(cursor: Cursor, option: str) -> str:
     return ".".join(parts)
 
 
-def _login(cursor: Cursor, _: str) -> str:
+def _login(cursor: TokenCursor, _: str) -> str:
     """Login names are the same in any case."""
     return (cursor.string() if cursor.at_kind(TokenKind.STRING) else cursor.identifier()).upper()
 
@@ -122,21 +122,21 @@ class AlterRole(Statement):
     if_exists: bool = False
 
 
-def parse_create_user(cursor: Cursor, head: CreateHead) -> CreateUser:
+def parse_create_user(cursor: TokenCursor, head: CreateHead) -> CreateUser:
     name, guarded = created_name(cursor, head)
     options = read_options(cursor, UserOptions, head.kind)
     refuse_tags(cursor, "USER")
     return CreateUser(name, head.or_replace, guarded, options)
 
 
-def parse_create_role(cursor: Cursor, head: CreateHead) -> CreateRole:
+def parse_create_role(cursor: TokenCursor, head: CreateHead) -> CreateRole:
     name, guarded = created_name(cursor, head)
     options = read_options(cursor, RoleOptions, head.kind)
     refuse_tags(cursor, "ROLE")
     return CreateRole(name, head.or_replace, guarded, options)
 
 
-def parse_alter_user(cursor: Cursor, kind: ObjectType) -> AlterUser:
+def parse_alter_user(cursor: TokenCursor, kind: ObjectType) -> AlterUser:
     guarded = if_exists(cursor)
     own = cursor.at_any(_USER_VERBS) and cursor.peek(1).word not in _USER_VERBS
     name = None if own else object_name(cursor, kind)
@@ -146,7 +146,7 @@ def parse_alter_user(cursor: Cursor, kind: ObjectType) -> AlterUser:
 _USER_VERBS = frozenset({"SET", "UNSET", "RENAME", "ADD", "MODIFY", "ROTATE", "REMOVE", "ABORT", "RESET"})
 
 
-def _user_action(cursor: Cursor, kind: ObjectType) -> Action:
+def _user_action(cursor: TokenCursor, kind: ObjectType) -> Action:
     verb = cursor.expect_any(_USER_VERBS)
     refuse_governance(cursor, f"ALTER USER … {verb}")
     match verb:
@@ -168,7 +168,7 @@ def _user_action(cursor: Cursor, kind: ObjectType) -> Action:
             raise errors.unsupported(f"ALTER USER … {verb}")
 
 
-def _token(cursor: Cursor, verb: str) -> ChangeToken:
+def _token(cursor: TokenCursor, verb: str) -> ChangeToken:
     name = cursor.identifier()
     match verb:
         case "ADD":
@@ -183,7 +183,7 @@ def _token(cursor: Cursor, verb: str) -> ChangeToken:
     return ChangeToken("MODIFY", name, read_required_options(cursor, TokenOptions, "PROGRAMMATIC ACCESS TOKEN"))
 
 
-def parse_alter_role(cursor: Cursor, kind: ObjectType) -> AlterRole:
+def parse_alter_role(cursor: TokenCursor, kind: ObjectType) -> AlterRole:
     guarded = if_exists(cursor)
     name = object_name(cursor, kind)
     verb = cursor.expect_any(("SET", "UNSET", "RENAME"))

@@ -132,7 +132,9 @@ def _require(run: Run, user: User, *, own: bool = False) -> None:
     Inside a procedure with its owner's rights it is the procedure's author who speaks, not the user who called it.
     """
     if not (own and user.name == run.session.user and not run.session.acts_as_owner):
-        enforcement.require(run, ("OWNERSHIP",), enforcement.Found("USER", user.name, Owned(user.name, user.owner)))
+        enforcement.require(
+            run, ("OWNERSHIP",), enforcement.RightsTarget("USER", user.name, Owned(user.name, user.owner))
+        )
 
 
 def _refuse_reserved(name: str) -> None:

@@ -9,7 +9,7 @@ from snowmelt.core import errors
 from snowmelt.sql.statements.base import Action, CloneSource, CreateStatement, NameRef, ObjectType, Statement, TimePoint
 from snowmelt.sql.statements.changes import SetOptions, UnsetOptions, refuse_governance
 from snowmelt.sql.statements.create_rules import CreateHead
-from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.statements.cursor import TokenCursor
 from snowmelt.sql.statements.heads import clone_source, created_name, if_exists, object_name, refuse_tags, time_point
 from snowmelt.sql.statements.options import (
     Options,
@@ -63,7 +63,7 @@ class AlterStream(Statement):
     if_exists: bool = False
 
 
-def parse_create_stream(cursor: Cursor, head: CreateHead) -> CreateStream:
+def parse_create_stream(cursor: TokenCursor, head: CreateHead) -> CreateStream:
     name, guarded = created_name(cursor, head)
     refuse_tags(cursor, "STREAM")
     copy_grants = cursor.match("COPY", "GRANTS")
@@ -93,7 +93,7 @@ def parse_create_stream(cursor: Cursor, head: CreateHead) -> CreateStream:
     )
 
 
-def _source_word(cursor: Cursor) -> SourceWord:
+def _source_word(cursor: TokenCursor) -> SourceWord:
     cursor.expect("ON")
     for word in _SOURCES:
         if cursor.match(*word.split()):
@@ -104,7 +104,7 @@ def _source_word(cursor: Cursor) -> SourceWord:
     raise cursor.unexpected()
 
 
-def parse_alter_stream(cursor: Cursor, kind: ObjectType) -> AlterStream:
+def parse_alter_stream(cursor: TokenCursor, kind: ObjectType) -> AlterStream:
     guarded = if_exists(cursor)
     name = object_name(cursor, kind)
     verb = cursor.expect_any(("SET", "UNSET"))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from snowmelt.sql.statements.base import Action, Annotation, CreateStatement, NameRef, ObjectType, Statement
 from snowmelt.sql.statements.changes import RenameTo, SetOptions, UnsetOptions
 from snowmelt.sql.statements.create_rules import CreateHead
-from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.statements.cursor import TokenCursor
 from snowmelt.sql.statements.heads import created_name, if_exists, object_name
 from snowmelt.sql.statements.options import CommentOption, read_options, read_required_options
 
@@ -49,7 +49,7 @@ class UnsetTags(Annotation):
     column: str | None = None
 
 
-def parse_create_tag(cursor: Cursor, head: CreateHead) -> CreateTag:
+def parse_create_tag(cursor: TokenCursor, head: CreateHead) -> CreateTag:
     name, guarded = created_name(cursor, head)
     comment = read_options(cursor, CommentOption, head.kind).comment
     allowed = _values(cursor) if cursor.match("ALLOWED_VALUES") else None
@@ -57,13 +57,13 @@ def parse_create_tag(cursor: Cursor, head: CreateHead) -> CreateTag:
     return CreateTag(name, allowed, comment, head.or_replace, guarded)
 
 
-def parse_alter_tag(cursor: Cursor, kind: ObjectType) -> AlterTag:
+def parse_alter_tag(cursor: TokenCursor, kind: ObjectType) -> AlterTag:
     guarded = if_exists(cursor)
     name = object_name(cursor, kind)
     return AlterTag(name, _action(cursor, kind), guarded)
 
 
-def _action(cursor: Cursor, kind: ObjectType) -> Action:
+def _action(cursor: TokenCursor, kind: ObjectType) -> Action:
     match cursor.expect_any(("RENAME", "ADD", "DROP", "SET", "UNSET")):
         case "RENAME":
             cursor.expect("TO")
@@ -82,14 +82,14 @@ def _action(cursor: Cursor, kind: ObjectType) -> Action:
     return UnsetOptions(("COMMENT",))
 
 
-def _values(cursor: Cursor) -> tuple[str, ...]:
+def _values(cursor: TokenCursor) -> tuple[str, ...]:
     found = [cursor.string()]
     while cursor.match(","):
         found.append(cursor.string())
     return tuple(dict.fromkeys(found))
 
 
-def parse_tags(cursor: Cursor, verb: str, column: str | None = None) -> SetTags | UnsetTags:
+def parse_tags(cursor: TokenCursor, verb: str, column: str | None = None) -> SetTags | UnsetTags:
     """What follows SET or UNSET, from TAG on."""
     cursor.expect("TAG")
     if verb == "UNSET":

@@ -10,7 +10,7 @@ from snowmelt.features.tasks.definitions import TASK
 from snowmelt.sql.statements.base import Action, CloneSource, CreateStatement, NameRef, ObjectType, Statement
 from snowmelt.sql.statements.changes import refuse_governance
 from snowmelt.sql.statements.create_rules import CreateHead
-from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.statements.cursor import TokenCursor
 from snowmelt.sql.statements.heads import clone_source, created_name, if_exists, object_name, refuse_tags
 from snowmelt.sql.statements.options import (
     Options,
@@ -35,7 +35,7 @@ _REFUSED = (
 _NOT_SIZED = "kept and shown; serverless tasks run on the server's own machine, whatever its size"
 
 
-def signed(cursor: Cursor, name: str) -> int:
+def signed(cursor: TokenCursor, name: str) -> int:
     """A whole number. The caller checks its range."""
     token = cursor.peek()
     if token.kind is TokenKind.STRING:
@@ -138,7 +138,7 @@ class _Clauses:
     when: SqlText | None = None
 
 
-def parse_create_task(cursor: Cursor, head: CreateHead) -> CreateTask:
+def parse_create_task(cursor: TokenCursor, head: CreateHead) -> CreateTask:
     name, guarded = created_name(cursor, head)
     clone = clone_source(cursor, head.kind)
     if clone is not None:
@@ -161,7 +161,7 @@ def parse_create_task(cursor: Cursor, head: CreateHead) -> CreateTask:
     )
 
 
-def _clause(cursor: Cursor, clauses: _Clauses) -> None:
+def _clause(cursor: TokenCursor, clauses: _Clauses) -> None:
     refuse_tags(cursor, _KIND)
     if cursor.at("WITH", "CONTACT"):
         raise errors.unsupported("CREATE TASK … CONTACT")
@@ -183,7 +183,7 @@ def _clause(cursor: Cursor, clauses: _Clauses) -> None:
         raise cursor.unexpected()
 
 
-def _option(cursor: Cursor, clauses: _Clauses) -> None:
+def _option(cursor: TokenCursor, clauses: _Clauses) -> None:
     name = cursor.peek().word
     if name in _REFUSED:
         raise errors.unsupported(f"TASK … {name}")
@@ -197,14 +197,14 @@ def _option(cursor: Cursor, clauses: _Clauses) -> None:
         clauses.options[name.lower()] = reader(cursor, name)
 
 
-def _names(cursor: Cursor) -> tuple[NameRef, ...]:
+def _names(cursor: TokenCursor) -> tuple[NameRef, ...]:
     names = [object_name(cursor, TASK)]
     while cursor.match(","):
         names.append(object_name(cursor, TASK))
     return tuple(names)
 
 
-def task_body(cursor: Cursor) -> SqlText:
+def task_body(cursor: TokenCursor) -> SqlText:
     """One statement, or a block with semicolons of its own."""
     if not starts_block(cursor.tokens, cursor.index):
         return cursor.rest()
@@ -216,13 +216,13 @@ def task_body(cursor: Cursor) -> SqlText:
 # -- ALTER ------------------------------------------------------------------------------------------------------------
 
 
-def parse_alter_task(cursor: Cursor, kind: ObjectType) -> AlterTask:
+def parse_alter_task(cursor: TokenCursor, kind: ObjectType) -> AlterTask:
     guarded = if_exists(cursor)
     name = object_name(cursor, kind)
     return AlterTask(name, _action(cursor), guarded)
 
 
-def _action(cursor: Cursor) -> Action:
+def _action(cursor: TokenCursor) -> Action:
     verb = cursor.expect_any(("RESUME", "SUSPEND", "ADD", "REMOVE", "MODIFY", "SET", "UNSET"))
     refuse_governance(cursor, f"ALTER TASK … {verb}")
     match verb:
@@ -248,7 +248,7 @@ def _action(cursor: Cursor) -> Action:
     return _unset(cursor)
 
 
-def _set(cursor: Cursor) -> SetTask:
+def _set(cursor: TokenCursor) -> SetTask:
     if not at_option(cursor):
         raise cursor.unexpected()
     clauses = _Clauses()
@@ -260,7 +260,7 @@ def _set(cursor: Cursor) -> SetTask:
     return SetTask(TaskOptions(**clauses.options), tuple(clauses.parameters.items()))
 
 
-def _unset(cursor: Cursor) -> UnsetTask:
+def _unset(cursor: TokenCursor) -> UnsetTask:
     names: list[str] = []
     while not names or not cursor.at_end:
         if not cursor.at_kind(TokenKind.WORD):
@@ -275,7 +275,7 @@ def _unset(cursor: Cursor) -> UnsetTask:
 # -- EXECUTE ----------------------------------------------------------------------------------------------------------
 
 
-def parse_execute_task(cursor: Cursor) -> ExecuteTask:
+def parse_execute_task(cursor: TokenCursor) -> ExecuteTask:
     """Behind EXECUTE TASK."""
     name = object_name(cursor, TASK)
     if cursor.match("RETRY"):

@@ -22,7 +22,7 @@ DEFAULT_WINDOW = 10
 _ALL = frozenset({"severity", "on_failure", "comment"})
 
 
-class Level(StrEnum):
+class CheckLevel(StrEnum):
     ROW = "ROW"
     """Says of each row whether it passes: only rows that a write brings are looked at."""
     TABLE = "TABLE"
@@ -32,7 +32,7 @@ class Level(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Rule:
     family: Family
-    level: Level
+    level: CheckLevel
     columns: tuple[int, int | None]
     """The fewest and the most columns that it takes; None for any number."""
     needs: tuple[str, ...] = ()
@@ -40,7 +40,7 @@ class Rule:
     takes: frozenset[str] = frozenset()
 
 
-_ROW, _TABLE = Level.ROW, Level.TABLE
+_ROW, _TABLE = CheckLevel.ROW, CheckLevel.TABLE
 _BOUNDS = frozenset({"min", "max"})
 RULES: Mapping[CheckKind, Rule] = {
     CheckKind.NOT_NULL: Rule(Family.COMPLETENESS, _ROW, (1, None)),
@@ -72,7 +72,7 @@ def rule_of(check: QualityCheck) -> Rule:
 
 
 def is_row_check(check: QualityCheck) -> bool:
-    return rule_of(check).level is Level.ROW
+    return rule_of(check).level is CheckLevel.ROW
 
 
 def build_check(
@@ -92,7 +92,7 @@ def build_check(
     _check_shape(known, rule, columns, expression, options)
     severity = CheckSeverity(options.get("severity", CheckSeverity.ERROR))
     action = FailureAction(options.get("on_failure", _DEFAULT_ACTIONS[severity]))
-    if action is FailureAction.QUARANTINE and rule.level is not Level.ROW:
+    if action is FailureAction.QUARANTINE and rule.level is not CheckLevel.ROW:
         raise _refused(known, "measures the whole table: there are no rows to quarantine")
     return QualityCheck(
         name=name, kind=known, columns=columns, expression=expression, severity=severity, action=action,
@@ -111,7 +111,7 @@ def _check_shape(
         raise _refused(kind, "takes an expression" if expression is None else "takes no expression")
     if rule.needs and not any(option in options for option in rule.needs):
         raise _refused(kind, f"needs {' or '.join(option.upper() for option in rule.needs)}")
-    allowed = _ALL | rule.takes | set(rule.needs) | ({"threshold"} if rule.level is Level.ROW else set())
+    allowed = _ALL | rule.takes | set(rule.needs) | ({"threshold"} if rule.level is CheckLevel.ROW else set())
     for option in options:
         if option not in allowed:
             raise errors.invalid_property(option.upper(), f"QUALITY CHECK {kind}")
@@ -124,7 +124,7 @@ def _refused(kind: CheckKind, why: str) -> errors.SnowmeltError:
 def _measure(kind: CheckKind, options: Mapping[str, Any]) -> dict[str, Any]:
     """What the kind is measured by."""
     found: dict[str, Any] = {"minimum": options.get("min"), "maximum": options.get("max")}
-    if RULES[kind].level is Level.TABLE or kind is CheckKind.LENGTH:
+    if RULES[kind].level is CheckLevel.TABLE or kind is CheckKind.LENGTH:
         for option in ("min", "max"):
             if option in options:
                 _number(options[option], option)

@@ -22,7 +22,7 @@ from snowmelt.govern.quality.imported import (
     measured_by,
     table_name,
 )
-from snowmelt.govern.quality.soda_metrics import Metric, alerting, passing, wanted_for
+from snowmelt.govern.quality.soda_metrics import SodaMetric, alerting, passing, wanted_for
 from snowmelt.sql.statements.spelling import spelled
 
 _HEAD = re.compile(r"checks for\s+(?P<table>[^\[]+?)\s*(?P<part>\[.*\])?")
@@ -134,7 +134,7 @@ def _add_metric(found: Collected, line: _Line) -> None:
     arguments = [part.strip() for part in (matched["arguments"] or "").split(",") if part.strip()]
     settings = line.settings
     alerts = {level: settings.pop(level) for level in ("warn", "fail") if level in settings}
-    metric = Metric(line.table, matched["name"], tuple(arguments), settings)
+    metric = SodaMetric(line.table, matched["name"], tuple(arguments), settings)
     if matched["condition"]:
         if alerts:
             raise UnmappedError("a condition and alerts together have no counterpart")

@@ -31,7 +31,7 @@ Bounds = tuple[float | None, float | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Metric:
+class SodaMetric:
     table: str
     """As SQL."""
     name: str
@@ -100,7 +100,7 @@ def alerting(text: str, *, counts: bool) -> Bounds:
     raise UnmappedError(f"the condition `{text}` has no counterpart")
 
 
-def wanted_for(metric: Metric, bounds: Bounds) -> list[Wanted]:
+def wanted_for(metric: SodaMetric, bounds: Bounds) -> list[Wanted]:
     own = _own_metric(metric, bounds)
     if own is not None:
         return [own]
@@ -116,7 +116,7 @@ def wanted_for(metric: Metric, bounds: Bounds) -> list[Wanted]:
     return rule(metric, bounds)
 
 
-def _own_metric(metric: Metric, bounds: Bounds) -> Wanted | None:
+def _own_metric(metric: SodaMetric, bounds: Bounds) -> Wanted | None:
     """A metric that the file defines itself."""
     expression, query = f"{metric.name} expression", f"{metric.name} query"
     if expression in metric.settings:
@@ -128,11 +128,11 @@ def _own_metric(metric: Metric, bounds: Bounds) -> Wanted | None:
     return None
 
 
-def _queried(metric: Metric, value: str, bounds: Bounds) -> Wanted:
+def _queried(metric: SodaMetric, value: str, bounds: Bounds) -> Wanted:
     return measured_by(f"SELECT {value} FROM {metric.table}", *bounds)
 
 
-def _counted(metric: Metric, bounds: Bounds, checks: list[Wanted]) -> list[Wanted]:
+def _counted(metric: SodaMetric, bounds: Bounds, checks: list[Wanted]) -> list[Wanted]:
     """Checks of rows, where none may fail; otherwise the table's rows that do are counted."""
     if bounds[1] == 0 and not bounds[0]:
         return checks
@@ -141,12 +141,12 @@ def _counted(metric: Metric, bounds: Bounds, checks: list[Wanted]) -> list[Wante
     return [_queried(metric, f"100 * {failing} / NULLIF(COUNT(*), 0)" if percent else failing, bounds)]
 
 
-def _row_count(metric: Metric, bounds: Bounds) -> list[Wanted]:
+def _row_count(metric: SodaMetric, bounds: Bounds) -> list[Wanted]:
     metric.only()
     return [Wanted("ROW_COUNT", options=bounds_of(*bounds))]
 
 
-def _missing(metric: Metric, bounds: Bounds) -> list[Wanted]:
+def _missing(metric: SodaMetric, bounds: Bounds) -> list[Wanted]:
     metric.only("missing values", "missing regex")
     column = metric.column
     checks = [Wanted("NOT_NULL", (column,))]
@@ -160,7 +160,7 @@ def _missing(metric: Metric, bounds: Bounds) -> list[Wanted]:
     return _counted(metric, bounds, checks)
 
 
-def _invalid(metric: Metric, bounds: Bounds) -> list[Wanted]:
+def _invalid(metric: SodaMetric, bounds: Bounds) -> list[Wanted]:
     metric.only(*_VALIDITY)
     if not metric.settings:
         raise UnmappedError("it does not say what is valid")
@@ -192,7 +192,7 @@ _VALIDITY = (
 )  # fmt: skip
 
 
-def _duplicates(metric: Metric, bounds: Bounds) -> list[Wanted]:
+def _duplicates(metric: SodaMetric, bounds: Bounds) -> list[Wanted]:
     metric.only()
     if bounds[1] == 0 and not bounds[0]:
         return [Wanted("UNIQUE", metric.columns)]
@@ -204,7 +204,7 @@ def _duplicates(metric: Metric, bounds: Bounds) -> list[Wanted]:
     return [measured_by(f"SELECT COUNT(*) FROM ({groups})", *bounds)]
 
 
-def _percentile(metric: Metric, bounds: Bounds) -> list[Wanted]:
+def _percentile(metric: SodaMetric, bounds: Bounds) -> list[Wanted]:
     metric.only()
     column, share = metric.arguments
     return [Wanted("QUANTILE", (column_name(column),), options={**bounds_of(*bounds), "quantile": float(share)})]
@@ -214,11 +214,11 @@ def _expression(text: str) -> Wanted:
     return Wanted("EXPRESSION", expression=text)
 
 
-def _listed(metric: Metric, setting: str) -> str:
+def _listed(metric: SodaMetric, setting: str) -> str:
     return ", ".join(values_of(metric.settings[setting]))
 
 
-def _text(metric: Metric, setting: str) -> str:
+def _text(metric: SodaMetric, setting: str) -> str:
     return literal(str(metric.settings[setting]))
 
 
@@ -235,7 +235,7 @@ _AGGREGATES = {
     "min_length": "MIN(LENGTH({}))",
     "max_length": "MAX(LENGTH({}))",
 }
-_RULES: Mapping[str, Callable[[Metric, Bounds], list[Wanted]]] = {
+_RULES: Mapping[str, Callable[[SodaMetric, Bounds], list[Wanted]]] = {
     "row_count": _row_count,
     "missing_count": _missing,
     "missing_percent": _missing,

@@ -57,7 +57,7 @@ Cleaner = Callable[[Any], Any]
 
 
 @dataclass(frozen=True, slots=True)
-class SourceColumn:
+class CapturedColumn:
     name: str
     """As the source spells it."""
     type: DataType
@@ -79,7 +79,7 @@ class CapturedShape:
     """What the rows of a table look like from some change on."""
 
     table: str
-    columns: tuple[SourceColumn, ...]
+    columns: tuple[CapturedColumn, ...]
     key: tuple[str, ...]
 
     def cleaned(self, row: Mapping[str, Any] | None) -> dict[str, Any] | None:
@@ -118,11 +118,11 @@ def shape_of(table: str, key: Mapping[str, Any] | None, value: Mapping[str, Any]
     return CapturedShape(table, columns, keys)
 
 
-def _column(field: Mapping[str, Any]) -> SourceColumn:
+def _column(field: Mapping[str, Any]) -> CapturedColumn:
     return _described(field, _source_type(field), _digits(field), None)
 
 
-def _binlog_column(field: Mapping[str, Any], source: str) -> SourceColumn:
+def _binlog_column(field: Mapping[str, Any], source: str) -> CapturedColumn:
     source_type = _source_type(field)
     if source_type == "JSON" and _MARIADB in source:
         # What it is called once it is there.
@@ -133,10 +133,10 @@ def _binlog_column(field: Mapping[str, Any], source: str) -> SourceColumn:
 
 def _described(
     field: Mapping[str, Any], source_type: str, digits: tuple[int, int], own: Cleaner | None
-) -> SourceColumn:
+) -> CapturedColumn:
     clean = own or _cleaner(field, source_type)
     default = field.get("default")
-    return SourceColumn(
+    return CapturedColumn(
         name=field["field"],
         type=_type(field, source_type, digits),
         source_type=source_type,

@@ -51,7 +51,7 @@ class Searched:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class LookupSide:
     """One version of a source that a plan reads."""
 
     table: CatalogObject
@@ -81,7 +81,7 @@ class Lookups:
     """`sides` and `states` by what plans call them. `known` are conditions of the same plan, from refreshes before."""
 
     def __init__(
-        self, store: DeltaStore, sides: Mapping[str, Side], states: Mapping[str, Searched],
+        self, store: DeltaStore, sides: Mapping[str, LookupSide], states: Mapping[str, Searched],
         known: KnownConditions | None = None,
     ) -> None:  # fmt: skip
         self._known = {} if known is None else known

@@ -18,7 +18,7 @@ from snowmelt.state.model import (
     CatalogObject,
     Column,
     Database,
-    Identity,
+    IdentityColumn,
     Schema,
     SequenceDefinition,
     TableDefinition,
@@ -149,7 +149,7 @@ def _column(column: Column) -> str:
     return text
 
 
-def _identity(identity: Identity) -> str:
+def _identity(identity: IdentityColumn) -> str:
     order = "order" if identity.ordered else "noorder"
     return f" autoincrement start {identity.start} increment {identity.step} {order}"
 

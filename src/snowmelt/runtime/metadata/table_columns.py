@@ -17,7 +17,7 @@ from snowmelt.state.model import (
     RELATIONS,
     CatalogObject,
     Column,
-    Identity,
+    IdentityColumn,
     TableDefinition,
     ViewDefinition,
 )
@@ -108,7 +108,7 @@ def octets(type_: DataType) -> int:
     return max(length, min(4 * length, MAX_VARCHAR))
 
 
-def identity_text(identity: Identity) -> str:
+def identity_text(identity: IdentityColumn) -> str:
     """`IDENTITY START 1 INCREMENT 1 NOORDER`, as SHOW and DESCRIBE print AUTOINCREMENT."""
     order = "ORDER" if identity.ordered else "NOORDER"
     return f"IDENTITY START {identity.start} INCREMENT {identity.step} {order}"

@@ -9,7 +9,7 @@ from snowmelt.runtime.pending import PendingTable
 from snowmelt.runtime.rewriting.by_spark import SparkChange
 from snowmelt.runtime.rewriting.decided import DecidedChange
 from snowmelt.runtime.rewriting.local import ChangedCounts, LocalChange
-from snowmelt.runtime.rewriting.plan import Act, ChangePlan, Clause
+from snowmelt.runtime.rewriting.plan import Act, ChangePlan, RewriteClause
 from snowmelt.state.model import CatalogObject, TableDefinition
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def delete_all(run: Run, table: CatalogObject, pending: PendingTable) -> int:
     if store.row_count(location, pending.version) == 0:
         return 0
     if table.definition.spark_only or not store.rewritable(location, pending.version):
-        plan = ChangePlan("DELETE", table, None, (), (Clause(Act.DELETE),))
+        plan = ChangePlan("DELETE", table, None, (), (RewriteClause(Act.DELETE),))
         return SparkChange(run, plan, pending).apply().deleted
     reached("before-commit")
     result = store.clear(location, pending.version, run.transaction.tag(run.query_id), "DELETE")

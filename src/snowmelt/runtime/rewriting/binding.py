@@ -18,8 +18,8 @@ from snowmelt.runtime.rewriting.plan import (
     TARGET,
     Act,
     ChangePlan,
-    Clause,
     PlannedSource,
+    RewriteClause,
     SourceColumnRef,
     bare,
     column,
@@ -72,7 +72,7 @@ def plan_delete(run: Run, environment: Environment, table: CatalogObject, statem
         table=table,
         source=source,
         conjuncts=binder.conjuncts(statement.where),
-        clauses=(Clause(Act.DELETE),),
+        clauses=(RewriteClause(Act.DELETE),),
     )
 
 
@@ -82,7 +82,7 @@ def plan_merge(run: Run, environment: Environment, table: CatalogObject, stateme
     if source.items != 1:
         raise errors.unsupported("MERGE with several tables in USING", hint="Join them in a subquery.")
     conjuncts = binder.conjuncts(statement.on)
-    clauses: list[Clause] = []
+    clauses: list[RewriteClause] = []
     for clause in statement.clauses:
         if isinstance(clause, MatchedUpdate):
             if clause.all_by_name:
@@ -90,7 +90,7 @@ def plan_merge(run: Run, environment: Environment, table: CatalogObject, stateme
             else:
                 clauses.append(binder.update(clause.condition, clause.assignments))
         elif isinstance(clause, MatchedDelete):
-            clauses.append(Clause(Act.DELETE, binder.condition(clause.condition)))
+            clauses.append(RewriteClause(Act.DELETE, binder.condition(clause.condition)))
         elif isinstance(clause, NotMatchedInsert):
             clauses.append(binder.insert(clause))
     _refuse_unreachable(clauses)
@@ -105,7 +105,7 @@ def plan_merge(run: Run, environment: Environment, table: CatalogObject, stateme
     )
 
 
-def _refuse_unreachable(clauses: Sequence[Clause]) -> None:
+def _refuse_unreachable(clauses: Sequence[RewriteClause]) -> None:
     """A clause without a condition must be the last of its kind: nothing is left for those behind it."""
     closed: set[bool] = set()
     for number, clause in enumerate(clauses, 1):
@@ -201,7 +201,7 @@ class _ChangeBinder:
             return None
         return (self._source_only if source_only else self._both).boolean(_parse(text)).tree
 
-    def update(self, condition: SqlText | None, assignments: Sequence[Assignment]) -> Clause:
+    def update(self, condition: SqlText | None, assignments: Sequence[Assignment]) -> RewriteClause:
         given: dict[str, Bound] = {}
         for reference, text in assignments:
             target = self._target_column(reference)
@@ -220,20 +220,20 @@ class _ChangeBinder:
             found[target.name] = value
         return None if self.definition.checks else found
 
-    def update_by_name(self, condition: SqlText | None) -> Clause:
+    def update_by_name(self, condition: SqlText | None) -> RewriteClause:
         return self._update(condition, self._by_name())
 
-    def _update(self, condition: SqlText | None, given: Mapping[str, Bound]) -> Clause:
+    def _update(self, condition: SqlText | None, given: Mapping[str, Bound]) -> RewriteClause:
         old = {item.name: Bound(item.tree, item.type) for item in self.target.columns}
         values = {c.name: self._stored(c, given[c.name]) for c in self.definition.columns if c.name in given}
         check = self.writer.check(self._both, {**old, **given})
-        return Clause(Act.UPDATE, self.condition(condition), values, check=check)
+        return RewriteClause(Act.UPDATE, self.condition(condition), values, check=check)
 
-    def insert(self, clause: NotMatchedInsert) -> Clause:
+    def insert(self, clause: NotMatchedInsert) -> RewriteClause:
         columns = self.definition.columns
         given = self._by_name() if clause.all_by_name else self._listed(clause)
         values = {c.name: given[c.name] if c.name in given else self._default(c, inserting=True) for c in columns}
-        return Clause(
+        return RewriteClause(
             Act.INSERT,
             self.condition(clause.condition, source_only=True),
             {c.name: self._stored(c, values[c.name]) for c in columns},

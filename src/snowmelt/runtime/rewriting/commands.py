@@ -14,7 +14,7 @@ from snowmelt.runtime.rewriting.plan import (
     TARGET,
     Act,
     ChangePlan,
-    Clause,
+    RewriteClause,
     all_of,
     column,
     moved,
@@ -121,11 +121,11 @@ def _on_disk(plan: ChangePlan, tree: exp.Expr) -> exp.Expr:
     return moved(tree, replacement)
 
 
-def _assignments(plan: ChangePlan, clause: Clause) -> list[exp.Expr]:
+def _assignments(plan: ChangePlan, clause: RewriteClause) -> list[exp.Expr]:
     return [exp.EQ(this=column(TARGET, name), expression=tree) for name, tree in _values(plan, clause).items()]
 
 
-def _values(plan: ChangePlan, clause: Clause) -> dict[str, exp.Expr]:
+def _values(plan: ChangePlan, clause: RewriteClause) -> dict[str, exp.Expr]:
     values = {name: _on_disk(plan, tree) for name, tree in (clause.values or {}).items()}
     if clause.check is not None:
         # There is no place for a condition that fails the statement but in a value.
@@ -134,7 +134,7 @@ def _values(plan: ChangePlan, clause: Clause) -> dict[str, exp.Expr]:
     return values
 
 
-def _when(plan: ChangePlan, clause: Clause) -> exp.Expr:
+def _when(plan: ChangePlan, clause: RewriteClause) -> exp.Expr:
     condition = _on_disk(plan, clause.condition) if clause.condition is not None else None
     return _when_of(clause.act, condition, _values(plan, clause))
 
@@ -155,7 +155,7 @@ def _when_of(act: Act, condition: exp.Expr | None, values: Mapping[str, exp.Expr
     return exp.When(matched=act is not Act.INSERT, condition=condition, then=then)
 
 
-def _in_order(plan: ChangePlan) -> list[tuple[int, Clause]]:
+def _in_order(plan: ChangePlan) -> list[tuple[int, RewriteClause]]:
     """The clauses with their positions, as Spark's grammar wants them: inserts last, which changes nothing."""
     return sorted(enumerate(plan.clauses), key=lambda item: item[1].act is Act.INSERT)
 

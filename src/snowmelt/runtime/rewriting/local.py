@@ -22,7 +22,17 @@ from snowmelt.runtime.rewriting import queries
 from snowmelt.runtime.rewriting.keyed import KeyedSource, is_keyed
 from snowmelt.runtime.rewriting.members import members_of
 from snowmelt.runtime.rewriting.narrowing import Narrowing, key_condition, key_values, narrowing
-from snowmelt.runtime.rewriting.plan import ACTION, ID, NUMBER, SOURCE, TARGET, Act, ChangePlan, Clause, tables_in
+from snowmelt.runtime.rewriting.plan import (
+    ACTION,
+    ID,
+    NUMBER,
+    SOURCE,
+    TARGET,
+    Act,
+    ChangePlan,
+    RewriteClause,
+    tables_in,
+)
 from snowmelt.runtime.rewriting.sides import scanned_target
 from snowmelt.runtime.sequences import numbered
 from snowmelt.storage.probe import Condition, find_rows
@@ -305,7 +315,7 @@ def _one_each(plan: ChangePlan, matched: pa.Table) -> tuple[pa.Table, int]:
     return ordered.filter(first), several.num_rows
 
 
-def _needs_no_engine(clause: Clause) -> bool:
+def _needs_no_engine(clause: RewriteClause) -> bool:
     return clause.act is Act.DELETE or clause.constants is not None
 
 

@@ -35,7 +35,7 @@ class Act(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Clause:
+class RewriteClause:
     """One thing to do, with the rows for which no clause before it applied."""
 
     act: Act
@@ -78,7 +78,7 @@ class ChangePlan:
     source: PlannedSource | None
     conjuncts: tuple[exp.Expr, ...]
     """What makes a target row and a source row a match, to be joined by AND."""
-    clauses: tuple[Clause, ...]
+    clauses: tuple[RewriteClause, ...]
     picks: bool = False
     """Whether a target row that several source rows would change takes any one of them, instead of failing."""
     numbered: tuple[str, ...] = ()

@@ -41,7 +41,7 @@ _TEMPORARY = "CREATE TEMPORARY"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RightsTarget:
     """Something that rights are asked for on, as messages call it."""
 
     kind: str
@@ -70,7 +70,7 @@ def authorise(run: CheckedStatement, statement: Statement) -> None:
 def require(
     run: CheckedStatement,
     privileges: tuple[str, ...],
-    found: Found,
+    found: RightsTarget,
     *,
     primary: bool = False,
     authority: Authority | None = None,
@@ -93,12 +93,12 @@ def require_object(
 
 
 def require_on_account(run: CheckedStatement, privilege: str) -> None:
-    require(run, (privilege,), Found(ACCOUNT, ACCOUNT_NAME, _THE_ACCOUNT))
+    require(run, (privilege,), RightsTarget(ACCOUNT, ACCOUNT_NAME, _THE_ACCOUNT))
 
 
-def found_object(item: CatalogObject) -> Found:
+def found_object(item: CatalogObject) -> RightsTarget:
     kind = schema_objects.shown_kind(item).replace("_", " ")
-    return Found(kind, item.name.name, Owned(item.id, item.owner))
+    return RightsTarget(kind, item.name.name, Owned(item.id, item.owner))
 
 
 def may_read_definition(run: CheckedStatement, item: CatalogObject) -> bool:
@@ -123,11 +123,11 @@ def _creates(ask: Ask) -> bool:
 
 def _subject(
     run: CheckedStatement, state: StateReader, request: RightsRequest, ask: Ask, statement: Statement
-) -> Found | None:
+) -> RightsTarget | None:
     """What the privilege is asked for on; None when it is not there, which the handler says in its own words."""
     match ask.subject:
         case Subject.ACCOUNT:
-            return Found(ACCOUNT, ACCOUNT_NAME, _THE_ACCOUNT)
+            return RightsTarget(ACCOUNT, ACCOUNT_NAME, _THE_ACCOUNT)
         case Subject.TARGET:
             if isinstance(statement, AlterWarehouse) and statement.name is None:
                 return _warehouse(state, run.session.warehouse)
@@ -157,7 +157,7 @@ def _refuse_hidden(run: CheckedStatement, state: StateReader, request: RightsReq
         raise access_errors.taken_by_hidden(taken.kind.capitalize(), taken.name)
 
 
-def find(run: CheckedStatement, state: StateReader, named: Named | None, *, whole: bool = False) -> Found | None:
+def find(run: CheckedStatement, state: StateReader, named: Named | None, *, whole: bool = False) -> RightsTarget | None:
     """`whole`: even if the role does not see it, since it takes the name that is wanted."""
     if named is None:
         return None
@@ -168,23 +168,23 @@ def find(run: CheckedStatement, state: StateReader, named: Named | None, *, whol
         return None
 
 
-def _find(run: CheckedStatement, state: StateReader, named: Named, *, whole: bool) -> Found | None:
+def _find(run: CheckedStatement, state: StateReader, named: Named, *, whole: bool) -> RightsTarget | None:
     catalog = state.whole_catalog if whole else state.catalog
     match named.kind:
         case ObjectType.DATABASE:
             name = run.parts(named.name)[-1]
             database = catalog.dropped_database(name) if named.dropped else catalog.database(name)
-            return Found("DATABASE", name, Owned(database.id, database.owner)) if database is not None else None
+            return RightsTarget("DATABASE", name, Owned(database.id, database.owner)) if database is not None else None
         case ObjectType.SCHEMA:
             full = run.schema_name(named.name)
             schema = catalog.dropped_schema(full) if named.dropped else catalog.schema(full)
-            return Found("SCHEMA", full.name, Owned(schema.id, schema.owner)) if schema is not None else None
+            return RightsTarget("SCHEMA", full.name, Owned(schema.id, schema.owner)) if schema is not None else None
         case ObjectType.WAREHOUSE:
             return _warehouse(state, run.parts(named.name)[-1])
     of_account = all_kinds().of_account.get(named.kind)
     if of_account is not None:
         owned = of_account.find(state, run.parts(named.name)[-1])
-        return Found(named.kind.value, owned.id, owned) if owned is not None else None
+        return RightsTarget(named.kind.value, owned.id, owned) if owned is not None else None
     if has_arguments(named.kind):
         item = schema_objects.find(run, state, named.kind, named.name, named.arguments)
         return found_object(item) if item is not None else None
@@ -198,12 +198,14 @@ def _find(run: CheckedStatement, state: StateReader, named: Named, *, whole: boo
     return found_object(item) if item is not None else None
 
 
-def _warehouse(state: StateReader, name: str | None) -> Found | None:
+def _warehouse(state: StateReader, name: str | None) -> RightsTarget | None:
     found = state.warehouses.get(name) if name is not None else None
-    return Found("WAREHOUSE", found.name, Owned(found.id, found.owner)) if found is not None else None
+    return RightsTarget("WAREHOUSE", found.name, Owned(found.id, found.owner)) if found is not None else None
 
 
-def _container(run: CheckedStatement, state: StateReader, subject: Subject, created: Named | None) -> Found | None:
+def _container(
+    run: CheckedStatement, state: StateReader, subject: Subject, created: Named | None
+) -> RightsTarget | None:
     if created is None:
         return None
     try:
@@ -216,9 +218,9 @@ def _container(run: CheckedStatement, state: StateReader, subject: Subject, crea
     if subject is Subject.DATABASE or isinstance(name, str):
         called = name if isinstance(name, str) else name.database
         database = state.catalog.database(called)
-        return Found("DATABASE", called, Owned(database.id, database.owner)) if database is not None else None
+        return RightsTarget("DATABASE", called, Owned(database.id, database.owner)) if database is not None else None
     schema = state.catalog.schema(name)
-    return Found("SCHEMA", name.name, Owned(schema.id, schema.owner)) if schema is not None else None
+    return RightsTarget("SCHEMA", name.name, Owned(schema.id, schema.owner)) if schema is not None else None
 
 
 def _check_owner_may_run(run: CheckedStatement, state: StateReader, request: RightsRequest) -> None:

@@ -28,7 +28,7 @@ from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.playbooks import library
 from snowmelt.playbooks.journal import Event, created, opened
-from snowmelt.playbooks.model import Decision, Playbook, PlaybookStep, Probe
+from snowmelt.playbooks.model import CheckpointDecision, Playbook, PlaybookStep, Probe
 from snowmelt.playbooks.ports import CheckpointAnswer, CheckpointQuestion, PlaybookOutcome
 from snowmelt.playbooks.progress import RunProgress, RunStatus, progress_of
 from snowmelt.playbooks.running import PlaybookRunner
@@ -152,7 +152,7 @@ class Operations:
         if decision is not None:
             inputs = {key: str(value) for key, value in _inputs(body).items()}
             try:
-                answer = CheckpointAnswer(Decision(decision), inputs, f"{session.user} in the console")
+                answer = CheckpointAnswer(CheckpointDecision(decision), inputs, f"{session.user} in the console")
             except ValueError:
                 raise malformed(f"'{decision}' is no decision") from None
         self._work(run, session, answer, what)

@@ -16,7 +16,7 @@ _NEXT_ACTIONS = {"390106": "PWD_CHANGE"}
 """What a client may do about an error: ask its user for a new password, and log in with both."""
 
 
-class Answer(Response):
+class ProtocolAnswer(Response):
     media_type = "application/json"
 
     def render(self, content: Any) -> bytes:

@@ -30,7 +30,7 @@ from snowmelt.runtime.rights.authentication import LoginIdentity
 from snowmelt.runtime.spilling import FOLDER
 from snowmelt.serve.protocol import answers, login
 from snowmelt.serve.protocol.addresses import AddressHolder
-from snowmelt.serve.protocol.answers import Answer, envelope, failure
+from snowmelt.serve.protocol.answers import ProtocolAnswer, envelope, failure
 from snowmelt.serve.protocol.bodies import read_body, text, too_large
 from snowmelt.serve.protocol.executions import Execution, StatementPool
 from snowmelt.serve.protocol.login import LoginNames
@@ -117,7 +117,7 @@ class ProtocolDoor:
         except SnowmeltError as error:
             _log.warning("login_failed", user=attempt.user, address=attempt.address, code=error.code)
             raise
-        return Answer(envelope(data))
+        return ProtocolAnswer(envelope(data))
 
     def _log_in(self, identity: LoginIdentity, names: LoginNames) -> dict[str, Any]:
         session = login.open_session(self._account, identity, names)
@@ -128,7 +128,7 @@ class ProtocolDoor:
         found, token, master = self.sessions.renew(_token(request))
         lasting.check(found.session)
         lifetimes = self.sessions.lifetimes
-        return Answer(
+        return ProtocolAnswer(
             envelope(
                 {
                     "sessionToken": token,
@@ -142,13 +142,13 @@ class ProtocolDoor:
 
     async def heartbeat(self, request: HttpRequest) -> Response:
         self.sessions.keep(self._session(request))
-        return Answer(envelope(None))
+        return ProtocolAnswer(envelope(None))
 
     async def close_session(self, request: HttpRequest) -> Response:
         found = self._session(request)
         if request.query_params.get("delete", "").lower() == "true":
             await run_in_threadpool(self.sessions.close, found)
-        return Answer(envelope(None))
+        return ProtocolAnswer(envelope(None))
 
     def _session_closed(self, found: DoorSession) -> None:
         self.closing(found)
@@ -173,7 +173,7 @@ class ProtocolDoor:
 
     async def sessionless_telemetry(self, request: HttpRequest) -> Response:
         await read_body(request)
-        return Answer(envelope("Log Received"))
+        return ProtocolAnswer(envelope("Log Received"))
 
     # -- statements -----------------------------------------------------------------------------------------------
 
@@ -190,7 +190,7 @@ class ProtocolDoor:
         if known is execution:
             self._start(execution, asked, _base_url(request))
         if asked.asynchronous:
-            return Answer(answers.in_progress(known.query_id, answers.ASYNC_IN_PROGRESS))
+            return ProtocolAnswer(answers.in_progress(known.query_id, answers.ASYNC_IN_PROGRESS))
         return await self._held(known)
 
     def _start(self, execution: Execution, asked: QueryRequest, base_url: str) -> None:
@@ -201,12 +201,12 @@ class ProtocolDoor:
         try:
             self._pool.submit(execution, lambda running: self._renderer.answer(running, asked, delivery))
         except SnowmeltError as error:
-            execution.reply(bytes(Answer(failure(error, execution.query_id)).body))
+            execution.reply(bytes(ProtocolAnswer(failure(error, execution.query_id)).body))
 
     async def _held(self, execution: Execution) -> Response:
         done, _ = await asyncio.wait([asyncio.wrap_future(execution.answer)], timeout=self._held_seconds)
         if not done:
-            return Answer(answers.in_progress(execution.query_id, answers.QUERY_IN_PROGRESS))
+            return ProtocolAnswer(answers.in_progress(execution.query_id, answers.QUERY_IN_PROGRESS))
         return Response(execution.answer.result(), media_type="application/json")
 
     async def result(self, request: HttpRequest) -> Response:
@@ -234,14 +234,14 @@ class ProtocolDoor:
             stopped.append(other)
         for execution in stopped:
             await run_in_threadpool(execution.cancel)
-        return Answer(envelope(None))
+        return ProtocolAnswer(envelope(None))
 
     async def monitor(self, request: HttpRequest) -> Response:
         found = self._session(request)
         query_id = request.path_params["query_id"]
         execution = self._by_query.get(query_id)
         data = await run_in_threadpool(query_status, self._account, found, query_id, execution)
-        return Answer(envelope(data))
+        return ProtocolAnswer(envelope(data))
 
     # -- bytes ----------------------------------------------------------------------------------------------------
 
@@ -316,7 +316,7 @@ class ProtocolDoor:
         # What is stopped at once tells by itself whether it was carried out.
         wait([execution.answer for execution in open_ones], patience)
         for execution in open_ones:
-            execution.reply(bytes(Answer(failure(error, execution.query_id)).body))
+            execution.reply(bytes(ProtocolAnswer(failure(error, execution.query_id)).body))
 
     def stop(self) -> None:
         """Cancels what runs, and ends every session whose statement ends in time."""
@@ -356,10 +356,10 @@ def _guarded(endpoint: Endpoint) -> Endpoint:
         try:
             return await endpoint(request)
         except SnowmeltError as error:
-            return Answer(failure(error), status_code=413 if error.code == _TOO_LARGE else 200)
+            return ProtocolAnswer(failure(error), status_code=413 if error.code == _TOO_LARGE else 200)
         except Exception:
             _log.exception("request failed unexpectedly", path=request.url.path)
-            return Answer(failure(errors.internal("The request failed. The server's log has the details.")))
+            return ProtocolAnswer(failure(errors.internal("The request failed. The server's log has the details.")))
 
     return call
 

@@ -15,7 +15,7 @@ from snowmelt.runtime.results import Result
 from snowmelt.runtime.session import Session
 from snowmelt.serve.protocol import rowtypes
 from snowmelt.serve.protocol.addresses import Addresses, AddressHolder
-from snowmelt.serve.protocol.answers import Answer, envelope, failure
+from snowmelt.serve.protocol.answers import ProtocolAnswer, envelope, failure
 from snowmelt.serve.protocol.executions import Execution, StatementOwner
 from snowmelt.serve.protocol.login import session_parameters
 from snowmelt.serve.protocol.parts import Delivery, ResultParts
@@ -178,4 +178,4 @@ def _stats(result: Result) -> dict[str, int]:
 
 
 def _bytes(body: dict[str, Any]) -> bytes:
-    return bytes(Answer(body).body)
+    return bytes(ProtocolAnswer(body).body)

@@ -24,7 +24,7 @@ from snowmelt.sql.dialect import integer, spark, string
 from snowmelt.sql.functions import aggregates_statistics, array_sets
 from snowmelt.sql.functions.arguments import constant_integer
 from snowmelt.sql.functions.ordered_lists import gather, gather_by
-from snowmelt.sql.functions.registry import Call, Function, aggregate, alias, first_type
+from snowmelt.sql.functions.registry import Function, FunctionCall, aggregate, alias, first_type
 
 COUNT_TYPE = int64(18)
 """What a count is when it divides: no group has 10^18 rows."""
@@ -37,7 +37,7 @@ def aggregated(name: str, *arguments: exp.Expr, distinct: bool = False) -> exp.E
     return exp.Anonymous(this=name, expressions=inside)
 
 
-def _refuse_distinct_window(call: Call) -> None:
+def _refuse_distinct_window(call: FunctionCall) -> None:
     if call.distinct and call.window:
         raise errors.unsupported(f"{call.name}(DISTINCT …) OVER")
 
@@ -54,7 +54,7 @@ def _counted(value: exp.Expr, type_: DataType) -> exp.Expr:
     return variants.comparable(spark("CASE WHEN NOT is_variant_null(_0) THEN _0 END", value))
 
 
-def _count(call: Call) -> exp.Expr:
+def _count(call: FunctionCall) -> exp.Expr:
     if call.args and isinstance(call.args[0], exp.Star):
         if call.distinct:
             raise errors.unsupported("COUNT(DISTINCT *)", hint="Name the columns.")
@@ -84,7 +84,7 @@ def spark_sum_type(given: DataType) -> DataType:
     return number(min((given.precision or MAX_PRECISION) + 10, MAX_PRECISION), given.scale or 0)
 
 
-def _sum(call: Call) -> exp.Expr:
+def _sum(call: FunctionCall) -> exp.Expr:
     _refuse_distinct_window(call)
     total = aggregated("sum", call.args[0], distinct=call.distinct)
     return arithmetic.cast(total, call.returns) if call.returns.is_number and not call.returns.int64 else total
@@ -96,7 +96,7 @@ def _avg_type(types: tuple[DataType, ...]) -> DataType:
     return number(MAX_PRECISION, arithmetic.result_type("/", types[0], COUNT_TYPE).scale or 0)
 
 
-def _avg(call: Call) -> exp.Expr:
+def _avg(call: FunctionCall) -> exp.Expr:
     _refuse_distinct_window(call)
     value, given = call.args[0], call.types[0]
     if given.kind is Kind.FLOAT:
@@ -107,13 +107,13 @@ def _avg(call: Call) -> exp.Expr:
     return arithmetic.cast(quotient, call.returns)
 
 
-def _extreme(name: str, call: Call) -> exp.Expr:
+def _extreme(name: str, call: FunctionCall) -> exp.Expr:
     if call.types[0].is_semi_structured:
         return invoke(f"{name}_by", call.args[0], variants.comparable(call.args[0]))
     return invoke(name, call.args[0])
 
 
-def _extreme_by(name: str, call: Call) -> exp.Expr:
+def _extreme_by(name: str, call: FunctionCall) -> exp.Expr:
     value, key = call.args[0], comparable(call.args[1], call.types[1])
     if len(call.args) == 2:
         return invoke(name, value, key)
@@ -131,16 +131,16 @@ def _extreme_by_type(types: tuple[DataType, ...]) -> DataType:
     return types[0] if len(types) == 2 else ARRAY
 
 
-def _listagg(call: Call) -> exp.Expr:
+def _listagg(call: FunctionCall) -> exp.Expr:
     separator = call.args[1] if len(call.args) > 1 else string("")
     return invoke("array_join", gather(call, call.args[0], call.types[0]), separator)
 
 
-def _array_agg(call: Call) -> exp.Expr:
+def _array_agg(call: FunctionCall) -> exp.Expr:
     return _as_array(gather(call, call.args[0], call.types[0]), call.types[0])
 
 
-def _array_unique_agg(call: Call) -> exp.Expr:
+def _array_unique_agg(call: FunctionCall) -> exp.Expr:
     if call.types[0].is_semi_structured:
         raise errors.unsupported(f"ARRAY_UNIQUE_AGG of {call.types[0].kind}")
     return _as_array(invoke("collect_set", call.args[0]), call.types[0])
@@ -154,7 +154,7 @@ def _as_array(elements: exp.Expr, type_: DataType) -> exp.Expr:
     return variants.from_elements(spark("transform(_0, sm_e -> _1)", elements, element))
 
 
-def _array_union_agg(call: Call) -> exp.Expr:
+def _array_union_agg(call: FunctionCall) -> exp.Expr:
     """Each element as often as it is in the array that has most of it. `undefined` elements don't count."""
     if call.types[0].kind not in (Kind.ARRAY, Kind.VARIANT, Kind.NULL):
         raise errors.invalid_argument_types(call.name, str(call.types[0]))
@@ -166,12 +166,12 @@ def _array_union_agg(call: Call) -> exp.Expr:
     return variants.from_elements(merged)
 
 
-def _object_agg(call: Call) -> exp.Expr:
+def _object_agg(call: FunctionCall) -> exp.Expr:
     entries = spark("collect_list(CASE WHEN _0 IS NOT NULL AND _1 IS NOT NULL THEN struct(_0, _1) END)", *call.args)
     return variants.from_entries(invoke("map_from_entries", entries))
 
 
-def _hash_agg(call: Call) -> exp.Expr:
+def _hash_agg(call: FunctionCall) -> exp.Expr:
     _refuse_distinct_window(call)
     values: list[exp.Expr] = []
     for value, type_ in zip(call.args, call.types, strict=True):
@@ -182,7 +182,7 @@ def _hash_agg(call: Call) -> exp.Expr:
     return spark("CAST(coalesce(_0, 0) % 9223372036854775807BD AS BIGINT)", total)
 
 
-def _grouping(call: Call) -> exp.Expr:
+def _grouping(call: FunctionCall) -> exp.Expr:
     """One bit for each argument, the first the highest."""
     total: exp.Expr | None = None
     for index, value in enumerate(reversed(call.args)):
@@ -192,7 +192,7 @@ def _grouping(call: Call) -> exp.Expr:
     return total
 
 
-def _approx_top_k(call: Call) -> exp.Expr:
+def _approx_top_k(call: FunctionCall) -> exp.Expr:
     most = constant_integer(call, 1, 1)
     if most is None or call.window:
         raise errors.unsupported("APPROX_TOP_K with a window or a number that is not constant")

@@ -17,7 +17,7 @@ from snowmelt.sql import arithmetic
 from snowmelt.sql.building import bind
 from snowmelt.sql.dialect import call as invoke
 from snowmelt.sql.dialect import spark
-from snowmelt.sql.functions.registry import Call, Function, aggregate, alias, first_type
+from snowmelt.sql.functions.registry import Function, FunctionCall, aggregate, alias, first_type
 
 _MAX_SCALE = 37
 _SCALE_GAINED_BY_INTERPOLATION = 3
@@ -32,11 +32,11 @@ def _median_type(given: DataType) -> DataType:
     return number(precision, min((given.scale or 0) + _SCALE_GAINED_BY_INTERPOLATION, _MAX_SCALE))
 
 
-def _median(call: Call) -> exp.Expr:
+def _median(call: FunctionCall) -> exp.Expr:
     return _interpolate(call.args[0], call.types[0], Decimal("0.5"), descending=False)
 
 
-def _percentile(call: Call) -> Decimal:
+def _percentile(call: FunctionCall) -> Decimal:
     try:
         fraction = Decimal(call.literal(0) or "")
     except InvalidOperation:
@@ -46,23 +46,23 @@ def _percentile(call: Call) -> Decimal:
     return fraction
 
 
-def _order(call: Call) -> tuple[exp.Ordered, DataType]:
+def _order(call: FunctionCall) -> tuple[exp.Ordered, DataType]:
     types = call.order_types
     if len(call.order) != 1:
         raise errors.unsupported(f"{call.name} without WITHIN GROUP (ORDER BY one expression)")
     return call.order[0], types[0]
 
 
-def _percentile_cont(call: Call) -> exp.Expr:
+def _percentile_cont(call: FunctionCall) -> exp.Expr:
     item, type_ = _order(call)
     return _interpolate(item.this, type_, _percentile(call), descending=bool(item.args.get("desc")))
 
 
-def _percentile_cont_type(call: Call) -> DataType:
+def _percentile_cont_type(call: FunctionCall) -> DataType:
     return _median_type(_order(call)[1])
 
 
-def _percentile_disc(call: Call) -> exp.Expr:
+def _percentile_disc(call: FunctionCall) -> exp.Expr:
     """The first value whose share of the group, with all before it, reaches the percentile."""
     item, _ = _order(call)
     fraction = _percentile(call)
@@ -74,7 +74,7 @@ def _percentile_disc(call: Call) -> exp.Expr:
     )
 
 
-def _percentile_disc_type(call: Call) -> DataType:
+def _percentile_disc_type(call: FunctionCall) -> DataType:
     return _order(call)[1]
 
 
@@ -104,12 +104,12 @@ def _decimal(value: Decimal) -> exp.Expr:
     return exp.Var(this=f"{value:f}BD")
 
 
-def _approx_percentile(call: Call) -> exp.Expr:
+def _approx_percentile(call: FunctionCall) -> exp.Expr:
     # Exact values are an approximation too, and the same in every run.
     return invoke("percentile", call.args[0], exp.Var(this=f"{_percentile_at(call, 1)}D"))
 
 
-def _percentile_at(call: Call, index: int) -> Decimal:
+def _percentile_at(call: FunctionCall, index: int) -> Decimal:
     return _percentile(replace(call, source=call.source[index:]))
 
 
@@ -121,7 +121,7 @@ def _variance_type(types: tuple[DataType, ...]) -> DataType:
     return number(MAX_PRECISION, arithmetic.result_type("/", square, INTEGER).scale or 0)
 
 
-def _over_values(name: str, call: Call) -> exp.Expr:
+def _over_values(name: str, call: FunctionCall) -> exp.Expr:
     """A Spark aggregate of the argument's values, or of its distinct ones."""
     if call.distinct and call.window:
         raise errors.unsupported(f"{call.name}(DISTINCT …) OVER")
@@ -129,7 +129,7 @@ def _over_values(name: str, call: Call) -> exp.Expr:
     return exp.Anonymous(this=name, expressions=values)
 
 
-def _variance(name: str, call: Call) -> exp.Expr:
+def _variance(name: str, call: FunctionCall) -> exp.Expr:
     found = _over_values(name, call)
     return found if call.returns.kind is Kind.FLOAT else arithmetic.cast(found, call.returns)
 
@@ -142,7 +142,7 @@ def _kurtosis_type(types: tuple[DataType, ...]) -> DataType:
     return FLOAT if types[0].kind is Kind.FLOAT else number(MAX_PRECISION, 12)
 
 
-def _kurtosis(call: Call) -> exp.Expr:
+def _kurtosis(call: FunctionCall) -> exp.Expr:
     # From the population's excess kurtosis to the sample's.
     sample = spark(
         "CASE WHEN count(_0) > 3 THEN (count(_0) - 1D) / ((count(_0) - 2D) * nullif(count(_0) - 3D, 0)) "

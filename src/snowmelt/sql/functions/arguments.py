@@ -8,23 +8,23 @@ from snowmelt.core.types import BINARY, MAX_VARCHAR, NULL, VARCHAR, DataType, Ki
 from snowmelt.sql.building import bind, fail
 from snowmelt.sql.casts import cast
 from snowmelt.sql.dialect import integer, spark
-from snowmelt.sql.functions.registry import Call
+from snowmelt.sql.functions.registry import FunctionCall
 from snowmelt.sql.patterns import is_null
 
 _INT_LIMIT = 2**31 - 1
 
 
-def any_null(call: Call) -> bool:
+def any_null(call: FunctionCall) -> bool:
     """Whether an argument is the constant NULL."""
     return any(is_null(argument) for argument in call.args)
 
 
-def null(call: Call) -> exp.Expr:
+def null(call: FunctionCall) -> exp.Expr:
     """NULL of the type that the call returns."""
     return cast(exp.Null(), NULL, call.returns, call.context)
 
 
-def constant_integer(call: Call, index: int, default: int) -> int | None:
+def constant_integer(call: FunctionCall, index: int, default: int) -> int | None:
     """The value of an integer argument, the default when it is left out; None when it is not a constant."""
     if index >= len(call.args):
         return default
@@ -35,7 +35,7 @@ def constant_integer(call: Call, index: int, default: int) -> int | None:
         return None
 
 
-def small_integer(call: Call, index: int) -> exp.Expr:
+def small_integer(call: FunctionCall, index: int) -> exp.Expr:
     """An integer argument as Spark's INT, which is what its functions of text take."""
     value = constant_integer(call, index, 0)
     if value is not None:
@@ -47,7 +47,7 @@ MOST_ELEMENTS = 2_000_000
 """The most elements of an array that a call makes from a number: some 16 MB as text, the largest value there is."""
 
 
-def at_most(call: Call, most: int, value: exp.Expr, size: exp.Expr) -> exp.Expr:
+def at_most(call: FunctionCall, most: int, value: exp.Expr, size: exp.Expr) -> exp.Expr:
     """The value where the size is within bounds, and an error elsewhere.
 
     What a call makes from a number can be as large as somebody likes; it would take the memory of everybody else.
@@ -56,7 +56,7 @@ def at_most(call: Call, most: int, value: exp.Expr, size: exp.Expr) -> exp.Expr:
     return spark(f"if(_0 > {most}, _1, _2)", size, error, value)
 
 
-def characters(call: Call, index: int, most: int = MAX_VARCHAR) -> exp.Expr:
+def characters(call: FunctionCall, index: int, most: int = MAX_VARCHAR) -> exp.Expr:
     """How many characters a call is to make, as Spark's INT."""
     count = small_integer(call, index)
     known = constant_integer(call, index, 0)
@@ -65,11 +65,11 @@ def characters(call: Call, index: int, most: int = MAX_VARCHAR) -> exp.Expr:
     return bind(count, lambda n: at_most(call, most, n, n))
 
 
-def is_binary(call: Call, index: int = 0) -> bool:
+def is_binary(call: FunctionCall, index: int = 0) -> bool:
     return call.types[index].kind is Kind.BINARY
 
 
-def text_or_bytes(call: Call, index: int = 0) -> exp.Expr:
+def text_or_bytes(call: FunctionCall, index: int = 0) -> exp.Expr:
     """An argument that may be BINARY; anything else is cast to VARCHAR."""
     type_ = call.types[index]
     if type_.kind in (Kind.BINARY, Kind.VARCHAR):

@@ -15,7 +15,7 @@ from snowmelt.core.types import ARRAY, BOOLEAN, INTEGER, VARIANT, Kind
 from snowmelt.sql import variants
 from snowmelt.sql.building import bind
 from snowmelt.sql.dialect import spark
-from snowmelt.sql.functions.registry import Call, Function, scalar
+from snowmelt.sql.functions.registry import Function, FunctionCall, scalar
 from snowmelt.sql.functions.semi_structured import variant_argument
 
 _ELEMENT = spark("sm_element")
@@ -27,7 +27,7 @@ _NTH_COPY = (
 """The elements of the first array by how many of them came before, held against how many the other array has."""
 
 
-def elements_argument(call: Call, index: int) -> exp.Expr:
+def elements_argument(call: FunctionCall, index: int) -> exp.Expr:
     """An ARRAY or VARIANT argument as Spark ARRAY<VARIANT>: NULL where it is not an array."""
     if not call.types[index].is_semi_structured and call.types[index].kind is not Kind.NULL:
         raise errors.invalid_argument_types(call.name, ", ".join(str(type_) for type_ in call.types))
@@ -42,7 +42,7 @@ def _keys(elements: exp.Expr) -> exp.Expr:
 # -- searching ------------------------------------------------------------------------------------------------
 
 
-def _array_contains(call: Call) -> exp.Expr:
+def _array_contains(call: FunctionCall) -> exp.Expr:
     """SQL NULL is found where an element is `undefined`, and not known to be missing where none is."""
     key = bind(variant_argument(call, 0), variants.comparable)
     return bind(
@@ -56,12 +56,12 @@ def _array_contains(call: Call) -> exp.Expr:
     )
 
 
-def _array_position(call: Call) -> exp.Expr:
+def _array_position(call: FunctionCall) -> exp.Expr:
     key = bind(variant_argument(call, 0), variants.comparable)
     return spark("nullif(array_position(_0, _1), 0) - 1", _keys(elements_argument(call, 1)), key)
 
 
-def _arrays_overlap(call: Call) -> exp.Expr:
+def _arrays_overlap(call: FunctionCall) -> exp.Expr:
     """`undefined` equals itself, as in all the functions that treat arrays as multisets."""
     keys = (_keys(elements_argument(call, 0)), _keys(elements_argument(call, 1)))
     return bind(
@@ -72,10 +72,10 @@ def _arrays_overlap(call: Call) -> exp.Expr:
     )
 
 
-def _extreme(function: str) -> Callable[[Call], exp.Expr]:
+def _extreme(function: str) -> Callable[[FunctionCall], exp.Expr]:
     """ARRAY_MAX and ARRAY_MIN: `undefined` elements do not count, a JSON null is the greatest."""
 
-    def emit(call: Call) -> exp.Expr:
+    def emit(call: FunctionCall) -> exp.Expr:
         def build(items: exp.Expr, keys: exp.Expr) -> exp.Expr:
             return spark(
                 f"get(_0, CAST(array_position(_1, {function}(_1)) AS INT) - 1)",
@@ -92,7 +92,7 @@ def _extreme(function: str) -> Callable[[Call], exp.Expr]:
 # -- as sets --------------------------------------------------------------------------------------------------
 
 
-def _array_distinct(call: Call) -> exp.Expr:
+def _array_distinct(call: FunctionCall) -> exp.Expr:
     def build(items: exp.Expr, keys: exp.Expr) -> exp.Expr:
         return spark(
             "filter(_0, (sm_element, sm_index) -> "
@@ -105,11 +105,11 @@ def _array_distinct(call: Call) -> exp.Expr:
     return variants.from_elements(bind(given, lambda items: bind((items, _keys(items)), build)))
 
 
-def _multiset(comparison: str) -> Callable[[Call], exp.Expr]:
+def _multiset(comparison: str) -> Callable[[FunctionCall], exp.Expr]:
     """ARRAY_EXCEPT and ARRAY_INTERSECTION: the n-th copy of an element is matched by an n-th copy in the other."""
     template = _NTH_COPY.format(comparison=comparison)
 
-    def emit(call: Call) -> exp.Expr:
+    def emit(call: FunctionCall) -> exp.Expr:
         def build(items: exp.Expr, keys: exp.Expr, others: exp.Expr) -> exp.Expr:
             return spark(template, items, keys, others)
 
@@ -130,7 +130,7 @@ def beyond(elements: exp.Expr, others: exp.Expr) -> exp.Expr:
     return bind(elements, lambda items: bind((items, _keys(items), _keys(others)), build))
 
 
-def _array_remove(call: Call) -> exp.Expr:
+def _array_remove(call: FunctionCall) -> exp.Expr:
     def build(items: exp.Expr, key: exp.Expr) -> exp.Expr:
         return spark(
             "CASE WHEN _1 IS NOT NULL THEN filter(_0, sm_element -> NOT (_2 <=> _1)) END",
@@ -143,7 +143,7 @@ def _array_remove(call: Call) -> exp.Expr:
     return variants.from_elements(bind((elements_argument(call, 0), key), build))
 
 
-def _array_remove_at(call: Call) -> exp.Expr:
+def _array_remove_at(call: FunctionCall) -> exp.Expr:
     def build(items: exp.Expr, position: exp.Expr) -> exp.Expr:
         return spark(
             "CASE WHEN _1 IS NOT NULL THEN filter(_0, (sm_element, sm_index) -> "

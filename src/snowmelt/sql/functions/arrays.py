@@ -20,7 +20,7 @@ from snowmelt.sql.dialect import integer, spark, string
 from snowmelt.sql.functions import array_sets
 from snowmelt.sql.functions.arguments import MOST_ELEMENTS, at_most
 from snowmelt.sql.functions.array_sets import elements_argument
-from snowmelt.sql.functions.registry import Call, Function, scalar
+from snowmelt.sql.functions.registry import Function, FunctionCall, scalar
 from snowmelt.sql.functions.semi_structured import variant_argument
 
 _ELEMENT = spark("sm_element")
@@ -31,12 +31,12 @@ def _from_start(size: exp.Expr, position: exp.Expr) -> exp.Expr:
     return spark("CAST(CASE WHEN _1 < 0 THEN greatest(_0 + _1, 0) ELSE _1 END AS INT)", size, position)
 
 
-def _of_elements(template: str) -> Callable[[Call], exp.Expr]:
+def _of_elements(template: str) -> Callable[[FunctionCall], exp.Expr]:
     """A function from the elements of the first argument (`_0`) to those of the result."""
     return lambda call: variants.from_elements(spark(template, elements_argument(call, 0)))
 
 
-def _with_value(template: str) -> Callable[[Call], exp.Expr]:
+def _with_value(template: str) -> Callable[[FunctionCall], exp.Expr]:
     """Likewise, with a value as the second argument (`_1`)."""
     return lambda call: variants.from_elements(spark(template, elements_argument(call, 0), variant_argument(call, 1)))
 
@@ -44,21 +44,21 @@ def _with_value(template: str) -> Callable[[Call], exp.Expr]:
 # -- construction ---------------------------------------------------------------------------------------------
 
 
-def _spark_array(call: Call) -> exp.Expr:
+def _spark_array(call: FunctionCall) -> exp.Expr:
     values = [variant_argument(call, index) for index in range(len(call.args))]
     return spark_call("array", *values) if values else spark("CAST(array() AS ARRAY<VARIANT>)")
 
 
-def _array_construct(call: Call) -> exp.Expr:
+def _array_construct(call: FunctionCall) -> exp.Expr:
     return variants.from_elements(_spark_array(call))
 
 
-def _array_construct_compact(call: Call) -> exp.Expr:
+def _array_construct_compact(call: FunctionCall) -> exp.Expr:
     kept = spark("filter(_0, sm_element -> sm_element IS NOT NULL)", _spark_array(call))
     return variants.from_elements(kept)
 
 
-def _array_generate_range(call: Call) -> exp.Expr:
+def _array_generate_range(call: FunctionCall) -> exp.Expr:
     step = call.args[2] if len(call.args) > 2 else integer(1)
 
     def build(start: exp.Expr, stop: exp.Expr, by: exp.Expr) -> exp.Expr:
@@ -78,12 +78,12 @@ def _array_generate_range(call: Call) -> exp.Expr:
     return bind((call.args[0], call.args[1], step), build)
 
 
-def _array_cat(call: Call) -> exp.Expr:
+def _array_cat(call: FunctionCall) -> exp.Expr:
     joined = spark_call("concat", elements_argument(call, 0), elements_argument(call, 1))
     return variants.from_elements(joined)
 
 
-def _array_insert(call: Call) -> exp.Expr:
+def _array_insert(call: FunctionCall) -> exp.Expr:
     def build(items: exp.Expr, position: exp.Expr, value: exp.Expr) -> exp.Expr:
         at = _from_start(spark("size(_0)", items), position)
         return spark(
@@ -98,7 +98,7 @@ def _array_insert(call: Call) -> exp.Expr:
     return variants.from_elements(bind(given, build))
 
 
-def _arrays_zip(call: Call) -> exp.Expr:
+def _arrays_zip(call: FunctionCall) -> exp.Expr:
     def build(*arrays: exp.Expr) -> exp.Expr:
         sizes = [spark("size(_0)", array) for array in arrays]
         longest = spark_call("greatest", *sizes) if len(sizes) > 1 else sizes[0]
@@ -121,7 +121,7 @@ def _arrays_zip(call: Call) -> exp.Expr:
 # -- order, parts and text ------------------------------------------------------------------------------------
 
 
-def _array_flatten(call: Call) -> exp.Expr:
+def _array_flatten(call: FunctionCall) -> exp.Expr:
     inner = spark(
         "coalesce(_0, _1)",
         variants.array_elements(_ELEMENT),
@@ -140,7 +140,7 @@ def _array_flatten(call: Call) -> exp.Expr:
     )
 
 
-def _array_slice(call: Call) -> exp.Expr:
+def _array_slice(call: FunctionCall) -> exp.Expr:
     def build(items: exp.Expr, start: exp.Expr, stop: exp.Expr) -> exp.Expr:
         size = spark("size(_0)", items)
         return spark(
@@ -153,7 +153,7 @@ def _array_slice(call: Call) -> exp.Expr:
     return variants.from_elements(bind((elements_argument(call, 0), call.args[1], call.args[2]), build))
 
 
-def _flag(call: Call, index: int, default: bool) -> bool:
+def _flag(call: FunctionCall, index: int, default: bool) -> bool:
     if index >= len(call.args):
         return default
     node = call.source[index]
@@ -162,7 +162,7 @@ def _flag(call: Call, index: int, default: bool) -> bool:
     return bool(node.this)
 
 
-def _array_sort(call: Call) -> exp.Expr:
+def _array_sort(call: FunctionCall) -> exp.Expr:
     """A JSON null is the greatest element; where `undefined` ones go, the third argument says."""
     ascending = _flag(call, 1, True)
     nulls_first = _flag(call, 2, not ascending)
@@ -185,7 +185,7 @@ def _array_sort(call: Call) -> exp.Expr:
     return variants.from_elements(bind(elements_argument(call, 0), in_order))
 
 
-def _array_to_string(call: Call) -> exp.Expr:
+def _array_to_string(call: FunctionCall) -> exp.Expr:
     text = variants.to_text(_ELEMENT)
     return spark(
         "array_join(transform(_0, sm_element -> coalesce(_1, '')), _2)",
@@ -198,7 +198,7 @@ def _array_to_string(call: Call) -> exp.Expr:
 # -- lambdas --------------------------------------------------------------------------------------------------
 
 
-def _arrow(call: Call, index: int, parameters: int) -> exp.Lambda:
+def _arrow(call: FunctionCall, index: int, parameters: int) -> exp.Lambda:
     arrow = call.args[index]
     if not isinstance(arrow, exp.Lambda) or len(arrow.expressions) != parameters:
         raise errors.invalid_argument_types(call.name, ", ".join(str(type_) for type_ in call.types))
@@ -209,25 +209,25 @@ def _with_body(arrow: exp.Lambda, body: exp.Expr) -> exp.Lambda:
     return exp.Lambda(this=body, expressions=[parameter.copy() for parameter in arrow.expressions])
 
 
-def _filter(call: Call) -> exp.Expr:
+def _filter(call: FunctionCall) -> exp.Expr:
     arrow = _arrow(call, 1, 1)
     body = casts.cast(arrow.this, call.types[1], BOOLEAN, call.context)
     return variants.from_elements(spark_call("filter", elements_argument(call, 0), _with_body(arrow, body)))
 
 
-def _transform(call: Call) -> exp.Expr:
+def _transform(call: FunctionCall) -> exp.Expr:
     arrow = _arrow(call, 1, 1)
     body = variants.to_variant(arrow.this, call.types[1])
     return variants.from_elements(spark_call("transform", elements_argument(call, 0), _with_body(arrow, body)))
 
 
-def _reduce(call: Call) -> exp.Expr:
+def _reduce(call: FunctionCall) -> exp.Expr:
     arrow = _arrow(call, 2, 2)
     body = _with_body(arrow, variants.to_variant(arrow.this, call.types[2]))
     return spark_call("aggregate", elements_argument(call, 0), variant_argument(call, 1), body)
 
 
-def _array_repeat(call: Call) -> exp.Expr:
+def _array_repeat(call: FunctionCall) -> exp.Expr:
     copies = spark("array_repeat(_0, CAST(_1 AS INT))", variant_argument(call, 0), call.args[1])
     return variants.from_elements(at_most(call, MOST_ELEMENTS, copies, call.args[1]))
 

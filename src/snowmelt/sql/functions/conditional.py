@@ -14,7 +14,7 @@ from snowmelt.sql.casts import cast
 from snowmelt.sql.coercion import common_type, comparison_type
 from snowmelt.sql.dialect import call as spark_call
 from snowmelt.sql.dialect import spark
-from snowmelt.sql.functions.registry import Call, alias, first_type, scalar
+from snowmelt.sql.functions.registry import FunctionCall, alias, first_type, scalar
 from snowmelt.sql.temporal import tz_instant
 
 _ZERO = number(1, 0)
@@ -27,7 +27,7 @@ def _orderable(tree: exp.Expr, type_: DataType) -> exp.Expr:
     return tz_instant(tree) if type_.kind is Kind.TIMESTAMP_TZ else tree
 
 
-def _comparable_pair(call: Call, left: int, right: int) -> tuple[exp.Expr, exp.Expr]:
+def _comparable_pair(call: FunctionCall, left: int, right: int) -> tuple[exp.Expr, exp.Expr]:
     target = comparison_type(call.types[left], call.types[right])
     if target is None:
         raise errors.invalid_argument_types(call.name, f"{call.types[left]}, {call.types[right]}")
@@ -41,16 +41,16 @@ def _second_type(types: tuple[DataType, ...]) -> DataType:
     return types[1]
 
 
-def _iff(call: Call) -> exp.Expr:
+def _iff(call: FunctionCall) -> exp.Expr:
     return spark("CASE WHEN _0 THEN _1 ELSE _2 END", *call.args)
 
 
-def _nullif(call: Call) -> exp.Expr:
+def _nullif(call: FunctionCall) -> exp.Expr:
     left, right = _comparable_pair(call, 0, 1)
     return spark("CASE WHEN _0 = _1 THEN NULL ELSE _2 END", left, right, call.args[0])
 
 
-def _equal_null(call: Call) -> exp.Expr:
+def _equal_null(call: FunctionCall) -> exp.Expr:
     return spark("_0 <=> _1", *_comparable_pair(call, 0, 1))
 
 
@@ -58,7 +58,7 @@ def _number_type(types: tuple[DataType, ...]) -> DataType:
     return types[0] if types[0].kind is not Kind.NULL else _ZERO
 
 
-def _zero_if_null(call: Call) -> exp.Expr:
+def _zero_if_null(call: FunctionCall) -> exp.Expr:
     return spark("coalesce(_0, _1)", call.args[0], exp.cast(exp.Literal.number(0), call.returns.spark, dialect="spark"))
 
 
@@ -78,7 +78,7 @@ def _decode_type(types: tuple[DataType, ...]) -> DataType:
     return found
 
 
-def _decode(call: Call) -> exp.Expr:
+def _decode(call: FunctionCall) -> exp.Expr:
     """Like CASE, but NULL equals NULL."""
     count = len(call.args)
 
@@ -92,7 +92,7 @@ def _decode(call: Call) -> exp.Expr:
     return exp.Case(ifs=branches, default=result(count - 1) if count % 2 == 0 else None)
 
 
-def _extreme(call: Call) -> exp.Expr:
+def _extreme(call: FunctionCall) -> exp.Expr:
     """A NULL makes the result NULL, unless the name says otherwise. Spark's own leave NULLs out."""
     if any(type_.is_semi_structured for type_ in call.types):
         raise errors.unsupported(f"{call.name} of {call.types[0]}")

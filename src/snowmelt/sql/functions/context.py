@@ -26,7 +26,7 @@ from snowmelt.core.types import (
 )
 from snowmelt.sql.dialect import spark, string
 from snowmelt.sql.functions.arguments import constant_integer
-from snowmelt.sql.functions.registry import Call, Function, SessionContext, alias, context, refused, scalar
+from snowmelt.sql.functions.registry import Function, FunctionCall, SessionContext, alias, context, refused, scalar
 from snowmelt.sql.patterns import constant_string
 
 _STORAGE = {
@@ -37,7 +37,7 @@ _STORAGE = {
 
 
 def _text(name: str, value: Callable[[SessionContext], str | None]) -> Function:
-    def emit(call: Call) -> exp.Expr:
+    def emit(call: FunctionCall) -> exp.Expr:
         text = value(call.context)
         return spark("CAST(NULL AS STRING)") if text is None else string(text)
 
@@ -50,7 +50,7 @@ def _schemas(session: SessionContext) -> str:
     return f'["{session.database}"."{session.schema}"]'
 
 
-def _now(call: Call) -> datetime:
+def _now(call: FunctionCall) -> datetime:
     """The statement's instant, in UTC, cut to the digits that the call asks for."""
     now = call.context.now
     now = now.replace(tzinfo=UTC) if now.tzinfo is None else now.astimezone(UTC)
@@ -59,36 +59,36 @@ def _now(call: Call) -> datetime:
     return now.replace(microsecond=now.microsecond // step * step)
 
 
-def _digits(call: Call) -> int:
+def _digits(call: FunctionCall) -> int:
     digits = constant_integer(call, 0, 9)
     if digits is None or not 0 <= digits <= 9:
         raise errors.invalid_value(call.literal(0) or "", "fract_sec_precision")
     return digits
 
 
-def _with_digits(call: Call) -> DataType:
+def _with_digits(call: FunctionCall) -> DataType:
     return replace(call.returns, precision=_digits(call))
 
 
-def _timestamp(call: Call) -> exp.Expr:
+def _timestamp(call: FunctionCall) -> exp.Expr:
     return spark("CAST(_0 AS TIMESTAMP)", string(f"{_now(call):%Y-%m-%d %H:%M:%S.%f}Z"))
 
 
-def _utc_timestamp(call: Call) -> exp.Expr:
+def _utc_timestamp(call: FunctionCall) -> exp.Expr:
     return spark("CAST(_0 AS TIMESTAMP_NTZ)", string(f"{_now(call):%Y-%m-%d %H:%M:%S.%f}"))
 
 
-def _date(call: Call) -> exp.Expr:
+def _date(call: FunctionCall) -> exp.Expr:
     local = _now(call).astimezone(ZoneInfo(call.context.time_zone))
     return spark("CAST(_0 AS DATE)", string(f"{local:%Y-%m-%d}"))
 
 
-def _time(call: Call) -> exp.Expr:
+def _time(call: FunctionCall) -> exp.Expr:
     local = _now(call).astimezone(ZoneInfo(call.context.time_zone))
     return spark("CAST(_0 AS TIME)", string(f"{local:%H:%M:%S.%f}"))
 
 
-def _last_query_id(call: Call) -> exp.Expr:
+def _last_query_id(call: FunctionCall) -> exp.Expr:
     """Negative numbers count from the last statement back, positive ones from the first of the session on."""
     number = constant_integer(call, 0, -1)
     if number is None:
@@ -100,7 +100,7 @@ def _last_query_id(call: Call) -> exp.Expr:
     return spark("CAST(NULL AS STRING)")
 
 
-def _is_role_in_session(call: Call) -> exp.Expr:
+def _is_role_in_session(call: FunctionCall) -> exp.Expr:
     role = constant_string(call.args[0])
     if role is not None:
         return exp.Boolean(this=role in call.context.roles)
@@ -114,7 +114,7 @@ def _secondary_roles(session: SessionContext) -> str:
     return json.dumps({"roles": shown, "value": ",".join(chosen)}, separators=(",", ":"))
 
 
-def _type_of(call: Call) -> exp.Expr:
+def _type_of(call: FunctionCall) -> exp.Expr:
     type_ = call.types[0]
     if type_.kind is Kind.NUMBER:
         precision = type_.precision or 38

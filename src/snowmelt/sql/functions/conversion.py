@@ -13,7 +13,7 @@ from snowmelt.core import errors, types
 from snowmelt.core.types import MAX_PRECISION, DataType, Kind, number
 from snowmelt.sql import casts, formats, number_formats, temporal
 from snowmelt.sql.building import bind, constant_text
-from snowmelt.sql.functions.registry import Call, Function, alias, scalar
+from snowmelt.sql.functions.registry import Function, FunctionCall, alias, scalar
 from snowmelt.sql.recognition import failed
 
 _TIMESTAMP_TYPES = {
@@ -28,15 +28,15 @@ _MAPPED = {
 }
 
 
-def _attempts(invocation: Call) -> bool:
+def _attempts(invocation: FunctionCall) -> bool:
     return invocation.name.startswith("TRY_")
 
 
-def _wrong_types(invocation: Call) -> Exception:
+def _wrong_types(invocation: FunctionCall) -> Exception:
     return errors.invalid_argument_types(invocation.name, ", ".join(str(type_) for type_ in invocation.types))
 
 
-def _format(invocation: Call, index: int = 1) -> str | None:
+def _format(invocation: FunctionCall, index: int = 1) -> str | None:
     """The constant format at a position; None when the argument is not there."""
     if len(invocation.args) <= index:
         return None
@@ -54,7 +54,7 @@ def _joined(node: exp.Expr) -> str | None:
     return constant_text(node)
 
 
-def _converted(invocation: Call, target: DataType) -> exp.Expr:
+def _converted(invocation: FunctionCall, target: DataType) -> exp.Expr:
     """The first argument cast; TRY_ forgives text only, since nothing else can be malformed."""
     source = invocation.types[0]
     attempt = _attempts(invocation) and source.kind is Kind.VARCHAR
@@ -64,7 +64,7 @@ def _converted(invocation: Call, target: DataType) -> exp.Expr:
 # -- text ----------------------------------------------------------------------------------------------------
 
 
-def _to_char(invocation: Call) -> exp.Expr:
+def _to_char(invocation: FunctionCall) -> exp.Expr:
     value, source = invocation.args[0], invocation.types[0]
     model = _format(invocation)
     if model is None or source.kind is Kind.NULL:
@@ -80,7 +80,7 @@ def _to_char(invocation: Call) -> exp.Expr:
     raise _wrong_types(invocation)
 
 
-def _to_binary(invocation: Call) -> exp.Expr:
+def _to_binary(invocation: FunctionCall) -> exp.Expr:
     value, source = invocation.args[0], invocation.types[0]
     model = _format(invocation)
     if model is None or source.kind is not Kind.VARCHAR:
@@ -92,13 +92,13 @@ def _to_binary(invocation: Call) -> exp.Expr:
 # -- numbers -------------------------------------------------------------------------------------------------
 
 
-def _number_format(invocation: Call) -> str | None:
+def _number_format(invocation: FunctionCall) -> str | None:
     if len(invocation.args) < 2 or invocation.types[1].kind is not Kind.VARCHAR:
         return None
     return _format(invocation)
 
 
-def _number_type(invocation: Call) -> DataType:
+def _number_type(invocation: FunctionCall) -> DataType:
     """NUMBER(38, 0) unless constants after the value, or after its format, say otherwise."""
     first = 1 if _number_format(invocation) is None else 2
     given: list[int] = []
@@ -115,7 +115,7 @@ def _number_type(invocation: Call) -> DataType:
     return number(precision, scale)
 
 
-def _to_number(invocation: Call) -> exp.Expr:
+def _to_number(invocation: FunctionCall) -> exp.Expr:
     target = _number_type(invocation)
     model = _number_format(invocation)
     if model is None or invocation.types[0].kind is not Kind.VARCHAR:
@@ -127,7 +127,7 @@ def _to_number(invocation: Call) -> exp.Expr:
     )
 
 
-def _to_double(invocation: Call) -> exp.Expr:
+def _to_double(invocation: FunctionCall) -> exp.Expr:
     model = _format(invocation)
     if model is None or invocation.types[0].kind is not Kind.VARCHAR:
         return _converted(invocation, types.FLOAT)
@@ -142,12 +142,12 @@ def _to_double(invocation: Call) -> exp.Expr:
 # -- booleans, dates and times -------------------------------------------------------------------------------
 
 
-def _to_boolean(invocation: Call) -> exp.Expr:
+def _to_boolean(invocation: FunctionCall) -> exp.Expr:
     return _converted(invocation, types.BOOLEAN)
 
 
-def _temporal(target_of: Callable[[Call], DataType]) -> Callable[[Call], exp.Expr]:
-    def emit(invocation: Call) -> exp.Expr:
+def _temporal(target_of: Callable[[FunctionCall], DataType]) -> Callable[[FunctionCall], exp.Expr]:
+    def emit(invocation: FunctionCall) -> exp.Expr:
         target = target_of(invocation)
         source = invocation.types[0]
         if target.is_timestamp and source.is_numeric:
@@ -172,7 +172,7 @@ def _temporal(target_of: Callable[[Call], DataType]) -> Callable[[Call], exp.Exp
     return emit
 
 
-def _from_epoch(invocation: Call, target: DataType) -> exp.Expr:
+def _from_epoch(invocation: FunctionCall, target: DataType) -> exp.Expr:
     """A number counts seconds, or units of 10^-scale seconds when a scale is given."""
     value, source = invocation.args[0], invocation.types[0]
     scale = invocation.literal(1) if len(invocation.args) > 1 else "0"
@@ -183,7 +183,7 @@ def _from_epoch(invocation: Call, target: DataType) -> exp.Expr:
     return temporal.epoch_timestamp(value, source, int(scale), target, invocation.context)
 
 
-def _timestamp_type(invocation: Call) -> DataType:
+def _timestamp_type(invocation: FunctionCall) -> DataType:
     name = invocation.name.removeprefix("TRY_")
     if name in _TIMESTAMP_TYPES:
         return _TIMESTAMP_TYPES[name]

@@ -13,25 +13,25 @@ from snowmelt.sql.building import bind
 from snowmelt.sql.casts import cast
 from snowmelt.sql.dialect import call, integer, spark, string
 from snowmelt.sql.functions import date_parts, datetime_build
-from snowmelt.sql.functions.registry import Call, Function, alias, first_type, scalar
+from snowmelt.sql.functions.registry import Function, FunctionCall, alias, first_type, scalar
 
 # -- DATEADD, DATEDIFF, DATE_TRUNC, DATE_PART ----------------------------------------------------------------
 
 
-def _part(invocation: Call, index: int = 0) -> str:
+def _part(invocation: FunctionCall, index: int = 0) -> str:
     return date_parts.part_named(invocation.literal(index), invocation.name)
 
 
-def _dateadd(invocation: Call) -> exp.Expr:
+def _dateadd(invocation: FunctionCall) -> exp.Expr:
     _, amount, value = invocation.args
     return date_parts.add(_part(invocation), amount, value, invocation.types[2], invocation.context)
 
 
-def _dateadd_type(invocation: Call) -> DataType:
+def _dateadd_type(invocation: FunctionCall) -> DataType:
     return date_parts.add_type(_part(invocation), invocation.types[2])
 
 
-def _datediff(invocation: Call) -> exp.Expr:
+def _datediff(invocation: FunctionCall) -> exp.Expr:
     part = _part(invocation)
     left, right = invocation.types[1:]
     common = coercion.common_type((left, right))
@@ -52,19 +52,19 @@ def _datediff(invocation: Call) -> exp.Expr:
     return bind(walls, lambda s, e: date_parts.count(part, s, e, invocation.context))
 
 
-def _datediff_type(invocation: Call) -> DataType:
+def _datediff_type(invocation: FunctionCall) -> DataType:
     return types.int64(18 if _part(invocation) in date_parts.CLOCK_PARTS else 9)
 
 
-def _date_trunc(invocation: Call) -> exp.Expr:
+def _date_trunc(invocation: FunctionCall) -> exp.Expr:
     return date_parts.truncate(_part(invocation), invocation.args[1], invocation.types[1], invocation.context)
 
 
-def _date_part(invocation: Call) -> exp.Expr:
+def _date_part(invocation: FunctionCall) -> exp.Expr:
     return date_parts.read(_part(invocation), invocation.args[1], invocation.types[1], invocation.context)
 
 
-def _date_part_type(invocation: Call) -> DataType:
+def _date_part_type(invocation: FunctionCall) -> DataType:
     return date_parts.part_type(_part(invocation))
 
 
@@ -79,7 +79,7 @@ def _third_type(arguments: Sequence[DataType]) -> DataType:
 def _reader(name: str, part: str) -> Function:
     """A function that reads one part, such as YEAR."""
 
-    def emit(invocation: Call) -> exp.Expr:
+    def emit(invocation: FunctionCall) -> exp.Expr:
         return date_parts.read(part, invocation.args[0], invocation.types[0], invocation.context)
 
     return scalar(name, "datetime", date_parts.part_type(part), emit)
@@ -95,30 +95,30 @@ _READERS = {
 # -- names of days and months --------------------------------------------------------------------------------
 
 
-def _named(pattern: str) -> Callable[[Call], exp.Expr]:
-    def emit(invocation: Call) -> exp.Expr:
+def _named(pattern: str) -> Callable[[FunctionCall], exp.Expr]:
+    def emit(invocation: FunctionCall) -> exp.Expr:
         wall = temporal.wall_of(invocation.args[0], invocation.types[0], invocation.context)
         return call("date_format", wall, string(pattern))
 
     return emit
 
 
-def _date_of(invocation: Call, index: int = 0) -> exp.Expr:
+def _date_of(invocation: FunctionCall, index: int = 0) -> exp.Expr:
     return cast(invocation.args[index], invocation.types[index], types.DATE, invocation.context)
 
 
-def _next_day(invocation: Call) -> exp.Expr:
+def _next_day(invocation: FunctionCall) -> exp.Expr:
     return spark("next_day(_0, left(trim(_1), 2))", _date_of(invocation), invocation.args[1])
 
 
-def _previous_day(invocation: Call) -> exp.Expr:
+def _previous_day(invocation: FunctionCall) -> exp.Expr:
     return spark("date_sub(next_day(date_sub(_0, 1), left(trim(_1), 2)), 7)", _date_of(invocation), invocation.args[1])
 
 
 # -- ends and distances of months ----------------------------------------------------------------------------
 
 
-def _last_day(invocation: Call) -> exp.Expr:
+def _last_day(invocation: FunctionCall) -> exp.Expr:
     part = _part(invocation, 1) if len(invocation.args) > 1 else "month"
     day = _date_of(invocation)
     if part == "day":
@@ -133,7 +133,7 @@ def _last_day(invocation: Call) -> exp.Expr:
     return spark("date_sub(add_months(_0, _1), 1)", start, integer(12 if part == "year" else 3))
 
 
-def _add_months(invocation: Call) -> exp.Expr:
+def _add_months(invocation: FunctionCall) -> exp.Expr:
     """The last day of a month stays the last day, unlike in DATEADD."""
     value, amount = invocation.args
     source = invocation.types[0]
@@ -155,7 +155,7 @@ def _months_later(day: exp.Expr, amount: exp.Expr) -> exp.Expr:
     return spark("if(_0 = last_day(_0), last_day(add_months(_0, int(_1))), add_months(_0, int(_1)))", day, amount)
 
 
-def _months_between(invocation: Call) -> exp.Expr:
+def _months_between(invocation: FunctionCall) -> exp.Expr:
     left, right = (
         temporal.wall_of(value, type_, invocation.context)
         for value, type_ in zip(invocation.args, invocation.types, strict=True)
@@ -166,7 +166,7 @@ def _months_between(invocation: Call) -> exp.Expr:
 # -- slices and zones ----------------------------------------------------------------------------------------
 
 
-def _time_slice(invocation: Call) -> exp.Expr:
+def _time_slice(invocation: FunctionCall) -> exp.Expr:
     value, source = invocation.args[0], invocation.types[0]
     given = invocation.literal(1) or ""
     length = int(given) if given.isdigit() else 0
@@ -187,7 +187,7 @@ def _time_slice(invocation: Call) -> exp.Expr:
     return bind(value, build)
 
 
-def _slice_of_wall(wall: exp.Expr, length: int, part: str, end: bool, invocation: Call) -> exp.Expr:
+def _slice_of_wall(wall: exp.Expr, length: int, part: str, end: bool, invocation: FunctionCall) -> exp.Expr:
     """Slices are counted from the start of 1970, those of weeks from the start of the week it began in."""
     origin = spark(temporal.EPOCH)
     if part == "week":
@@ -199,7 +199,7 @@ def _slice_of_wall(wall: exp.Expr, length: int, part: str, end: bool, invocation
     return date_parts.add(part, amount, origin, types.TIMESTAMP_NTZ, invocation.context)
 
 
-def _convert_timezone(invocation: Call) -> exp.Expr:
+def _convert_timezone(invocation: FunctionCall) -> exp.Expr:
     if len(invocation.args) == 3:
         zone_type = invocation.types[1]
         source_zone, target_zone, value = invocation.args
@@ -219,7 +219,7 @@ def _convert_timezone(invocation: Call) -> exp.Expr:
     )
 
 
-def _convert_timezone_type(invocation: Call) -> DataType:
+def _convert_timezone_type(invocation: FunctionCall) -> DataType:
     return types.TIMESTAMP_NTZ if len(invocation.args) == 3 else types.TIMESTAMP_TZ
 
 

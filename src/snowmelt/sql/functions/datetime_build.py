@@ -10,10 +10,10 @@ from snowmelt.sql import temporal
 from snowmelt.sql.building import bind
 from snowmelt.sql.casts import cast
 from snowmelt.sql.dialect import call, spark
-from snowmelt.sql.functions.registry import Call, Function, alias, scalar
+from snowmelt.sql.functions.registry import Function, FunctionCall, alias, scalar
 
 
-def _integers(invocation: Call, start: int, stop: int) -> list[exp.Expr]:
+def _integers(invocation: FunctionCall, start: int, stop: int) -> list[exp.Expr]:
     return [
         cast(invocation.args[index], invocation.types[index], types.INTEGER, invocation.context)
         for index in range(start, min(stop, len(invocation.args)))
@@ -32,15 +32,15 @@ def _micros_of_day(parts: list[exp.Expr]) -> exp.Expr:
     return micros
 
 
-def _date_from_parts(invocation: Call) -> exp.Expr:
+def _date_from_parts(invocation: FunctionCall) -> exp.Expr:
     return _date(*invocation.args)
 
 
-def _time_from_parts(invocation: Call) -> exp.Expr:
+def _time_from_parts(invocation: FunctionCall) -> exp.Expr:
     return temporal.time_of_micros(_micros_of_day(list(invocation.args)))
 
 
-def _wall_from_parts(invocation: Call) -> exp.Expr:
+def _wall_from_parts(invocation: FunctionCall) -> exp.Expr:
     if len(invocation.args) == 2:
         day = cast(invocation.args[0], invocation.types[0], types.DATE, invocation.context)
         time = cast(invocation.args[1], invocation.types[1], types.TIME, invocation.context)
@@ -55,7 +55,7 @@ def _wall_from_parts(invocation: Call) -> exp.Expr:
     )
 
 
-def _kind_of(invocation: Call) -> DataType:
+def _kind_of(invocation: FunctionCall) -> DataType:
     if len(invocation.args) == 8:
         return types.TIMESTAMP_TZ
     name = invocation.name.replace("TIMESTAMP_", "TIMESTAMP").replace("_", "")
@@ -65,7 +65,7 @@ def _kind_of(invocation: Call) -> DataType:
     return types.TIMESTAMP_NTZ
 
 
-def _timestamp_from_parts(invocation: Call) -> exp.Expr:
+def _timestamp_from_parts(invocation: FunctionCall) -> exp.Expr:
     target = _kind_of(invocation)
     wall = _wall_from_parts(invocation)
     if target.kind is Kind.TIMESTAMP_TZ and len(invocation.args) == 8:

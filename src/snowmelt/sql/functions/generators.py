@@ -16,7 +16,7 @@ from snowmelt.core.types import FLOAT, INTEGER, VARCHAR, DataType, Kind, number,
 from snowmelt.sql import arithmetic
 from snowmelt.sql.dialect import spark
 from snowmelt.sql.functions.arguments import MOST_ELEMENTS, characters, constant_integer
-from snowmelt.sql.functions.registry import Call, Function, refused, scalar
+from snowmelt.sql.functions.registry import Function, FunctionCall, refused, scalar
 
 SEQUENCE_COLUMN = "__seq"
 """The column of a generated source that numbers its rows from 0 without gaps."""
@@ -27,7 +27,7 @@ _UNIT = "CAST(pmod(xxhash64(_0, _1), 9007199254740992L) AS DOUBLE) / 90071992547
 """A number in [0, 1) from a value and a salt."""
 
 
-def _random(call: Call) -> exp.Expr:
+def _random(call: FunctionCall) -> exp.Expr:
     if not call.args:
         return spark("xxhash64(rand())")
     seed = constant_integer(call, 0, 0)
@@ -44,7 +44,7 @@ def _uniform_type(types: tuple[DataType, ...]) -> DataType:
     return number(38, max(types[0].scale or 0, types[1].scale or 0))
 
 
-def _uniform(call: Call) -> exp.Expr:
+def _uniform(call: FunctionCall) -> exp.Expr:
     low, high, source = call.args
     unit = spark(_UNIT, source, exp.Literal.number(0))
     if call.returns.kind is Kind.FLOAT:
@@ -55,7 +55,7 @@ def _uniform(call: Call) -> exp.Expr:
     return arithmetic.cast(spark("_0 + _1 * _2", low, steps, unit_of_last), call.returns)
 
 
-def _normal(call: Call) -> exp.Expr:
+def _normal(call: FunctionCall) -> exp.Expr:
     return _with_source(
         call.args[2],
         lambda source: spark(
@@ -68,7 +68,7 @@ def _normal(call: Call) -> exp.Expr:
     )
 
 
-def _randstr(call: Call) -> exp.Expr:
+def _randstr(call: FunctionCall) -> exp.Expr:
     return _with_source(
         call.args[1],
         lambda source: spark(
@@ -87,7 +87,7 @@ def _with_source(source: exp.Expr, build: Callable[[exp.Expr], exp.Expr]) -> exp
     return spark("element_at(transform(array(_0), sm_source -> _1), 1)", source, body)
 
 
-def _uuid_string(call: Call) -> exp.Expr:
+def _uuid_string(call: FunctionCall) -> exp.Expr:
     if not call.args:
         return spark("uuid()")
     if len(call.args) == 1:
@@ -105,7 +105,7 @@ def _uuid_string(call: Call) -> exp.Expr:
     )
 
 
-def _sequence(call: Call) -> exp.Expr:
+def _sequence(call: FunctionCall) -> exp.Expr:
     signed = constant_integer(call, 0, 0)
     if signed not in (0, 1):
         raise errors.invalid_value(call.literal(0) or "", "sign")

@@ -14,11 +14,11 @@ from snowmelt.sql.building import bind, fail
 from snowmelt.sql.dialect import call as spark_call
 from snowmelt.sql.dialect import spark, string
 from snowmelt.sql.functions.arguments import any_null, constant_integer, null, text_or_bytes
-from snowmelt.sql.functions.registry import Call, alias, scalar
+from snowmelt.sql.functions.registry import FunctionCall, alias, scalar
 from snowmelt.sql.patterns import constant_string
 from snowmelt.sql.temporal import tz_instant
 
-_Emit = Callable[[Call], exp.Expr]
+_Emit = Callable[[FunctionCall], exp.Expr]
 _NOT_ENCODED = ("100115", "22000")
 
 
@@ -27,7 +27,7 @@ def _digest(template: str) -> _Emit:
 
 
 def _sha2(template: str) -> _Emit:
-    def emit(call: Call) -> exp.Expr:
+    def emit(call: FunctionCall) -> exp.Expr:
         bits = constant_integer(call, 1, 256)
         if bits is None:
             raise errors.unsupported(f"{call.name} with a digest size that is not a constant")
@@ -38,7 +38,7 @@ def _sha2(template: str) -> _Emit:
     return emit
 
 
-def _token(call: Call) -> exp.Expr:
+def _token(call: FunctionCall) -> exp.Expr:
     """By a function that Spark knows by name, or, of a constant, here and now: the key is in no text."""
     value = call.args[0]
     if isinstance(value, exp.Literal):
@@ -46,7 +46,7 @@ def _token(call: Call) -> exp.Expr:
     return spark_call(FUNCTION, value)
 
 
-def _hash(call: Call) -> exp.Expr:
+def _hash(call: FunctionCall) -> exp.Expr:
     """A 64-bit hash, the same for equal values in every run. Its values are not Snowflake's.
 
     NULLs count, and each value carries its kind: ('a', NULL) and (NULL, 'a') differ, as do 1 and '1'.
@@ -54,13 +54,13 @@ def _hash(call: Call) -> exp.Expr:
     return row_hash(call)
 
 
-def row_hash(call: Call, first: int = 0) -> exp.Expr:
+def row_hash(call: FunctionCall, first: int = 0) -> exp.Expr:
     """That hash of the arguments from the first on."""
     given = zip(call.args[first:], call.types[first:], strict=True)
     return spark_call("xxhash64", *(_canonical(tree, type_, call) for tree, type_ in given))
 
 
-def _canonical(tree: exp.Expr, type_: DataType, call: Call) -> exp.Expr:
+def _canonical(tree: exp.Expr, type_: DataType, call: FunctionCall) -> exp.Expr:
     """Text that is the same for equal values of one kind, whatever their precision and scale."""
     match type_.kind:
         case Kind.NULL:
@@ -83,7 +83,7 @@ def _canonical(tree: exp.Expr, type_: DataType, call: Call) -> exp.Expr:
             return spark("coalesce(concat(_1, CAST(_0 AS STRING)), '')", tree, string(f"{kind} "))
 
 
-def _alphabet(call: Call, index: int) -> str | None:
+def _alphabet(call: FunctionCall, index: int) -> str | None:
     """The characters that stand for `+`, `/` and `=`; None for the usual ones."""
     if index >= len(call.args):
         return None
@@ -95,7 +95,7 @@ def _alphabet(call: Call, index: int) -> str | None:
     return given
 
 
-def _base64_encode(call: Call) -> exp.Expr:
+def _base64_encode(call: FunctionCall) -> exp.Expr:
     if any_null(call):
         return null(call)
     width = constant_integer(call, 1, 0)
@@ -112,7 +112,7 @@ def _base64_encode(call: Call) -> exp.Expr:
     return encoded
 
 
-def _base64_bytes(call: Call) -> exp.Expr:
+def _base64_bytes(call: FunctionCall) -> exp.Expr:
     """The bytes, NULL where the text is no base64."""
     alphabet = _alphabet(call, 1)
     text = call.args[0]
@@ -121,21 +121,21 @@ def _base64_bytes(call: Call) -> exp.Expr:
     return spark("try_to_binary(_0, 'base64')", text)
 
 
-def _hex_encode(call: Call) -> exp.Expr:
+def _hex_encode(call: FunctionCall) -> exp.Expr:
     case = constant_integer(call, 1, 1)
     if case not in (0, 1):
         raise errors.unsupported("HEX_ENCODE with a case that is not the constant 0 or 1")
     return spark("hex(_0)" if case else "lower(hex(_0))", text_or_bytes(call))
 
 
-def _hex_bytes(call: Call) -> exp.Expr:
+def _hex_bytes(call: FunctionCall) -> exp.Expr:
     """The bytes, NULL where the text is no sequence of pairs of hexadecimal digits."""
     pairs = string(r"\A(?:[0-9A-Fa-f]{2})*\z")
     return spark("CASE WHEN _0 RLIKE _1 THEN unhex(_0) END", call.args[0], pairs)
 
 
 def _decoder(bytes_of: _Emit, encoding: str, *, text: bool, attempt: bool) -> _Emit:
-    def emit(call: Call) -> exp.Expr:
+    def emit(call: FunctionCall) -> exp.Expr:
         if any_null(call):
             return null(call)
         value = bytes_of(call)
@@ -162,12 +162,12 @@ _KEY = "unhex(sha2(_1, 256))"
 _WRONG = ("100311", "22023")
 
 
-def _encrypt(call: Call) -> exp.Expr:
+def _encrypt(call: FunctionCall) -> exp.Expr:
     return spark(f"aes_encrypt(_0, {_KEY}, 'GCM', 'DEFAULT', '', _2)", text_or_bytes(call), call.args[1], _added(call))
 
 
 def _decrypt(*, attempt: bool) -> _Emit:
-    def emit(call: Call) -> exp.Expr:
+    def emit(call: FunctionCall) -> exp.Expr:
         arguments = (call.args[0], call.args[1], _added(call))
         found = spark(f"try_aes_decrypt(_0, {_KEY}, 'GCM', 'DEFAULT', _2)", *arguments)
         if attempt:
@@ -178,7 +178,7 @@ def _decrypt(*, attempt: bool) -> _Emit:
     return emit
 
 
-def _added(call: Call) -> exp.Expr:
+def _added(call: FunctionCall) -> exp.Expr:
     """Data that is part of the check, and not of the text."""
     return call.args[2] if len(call.args) > 2 else string("")
 

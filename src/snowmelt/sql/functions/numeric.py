@@ -16,7 +16,7 @@ from snowmelt.sql.dialect import call as invoke
 from snowmelt.sql.dialect import integer, spark
 from snowmelt.sql.functions import date_parts, numeric_float
 from snowmelt.sql.functions.arguments import any_null, constant_integer
-from snowmelt.sql.functions.registry import Call, Function, alias, first_type, scalar
+from snowmelt.sql.functions.registry import Function, FunctionCall, alias, first_type, scalar
 from snowmelt.sql.patterns import constant_string
 
 _ROUNDING_MODES = {"HALF_AWAY_FROM_ZERO": "round", "HALF_TO_EVEN": "bround"}
@@ -27,7 +27,7 @@ _WHOLE_FLOAT = exp.Var(this="4503599627370496D")
 """2^52: from here on every DOUBLE is a whole number."""
 
 
-def _rounded_type(call: Call) -> DataType:
+def _rounded_type(call: FunctionCall) -> DataType:
     """One digit more than the argument has, and the constant scale if that is less than the argument's."""
     given = _numeric_type(call.types[0])
     if given.kind is Kind.FLOAT:
@@ -43,7 +43,7 @@ def _numeric_type(given: DataType) -> DataType:
     return given if given.kind is not Kind.NULL else INTEGER
 
 
-def _round(call: Call) -> exp.Expr:
+def _round(call: FunctionCall) -> exp.Expr:
     mode = "HALF_AWAY_FROM_ZERO"
     if len(call.args) > 2:
         mode = (call.literal(2) or "").upper()
@@ -54,15 +54,15 @@ def _round(call: Call) -> exp.Expr:
     return _to_scale(call, _ROUNDING_MODES[mode])
 
 
-def _ceil(call: Call) -> exp.Expr:
+def _ceil(call: FunctionCall) -> exp.Expr:
     return _to_scale(call, "ceil")
 
 
-def _floor(call: Call) -> exp.Expr:
+def _floor(call: FunctionCall) -> exp.Expr:
     return _to_scale(call, "floor")
 
 
-def _trunc(call: Call) -> exp.Expr:
+def _trunc(call: FunctionCall) -> exp.Expr:
     if call.types[0].kind in (Kind.DATE, Kind.TIME) or call.types[0].is_timestamp:
         if len(call.args) == 1:
             raise errors.not_enough_arguments(call.name, 2, 1)
@@ -71,7 +71,7 @@ def _trunc(call: Call) -> exp.Expr:
     return _to_scale(_with_number(call), "trunc")
 
 
-def _with_number(call: Call) -> Call:
+def _with_number(call: FunctionCall) -> FunctionCall:
     """TRUNC takes dates as well, so that its first argument arrives as it was written."""
     value, type_ = coercion.argument("num", call.args[0], call.types[0], call.context)
     if len(call.args) == 1:
@@ -80,13 +80,13 @@ def _with_number(call: Call) -> Call:
     return replace(call, args=(value, scale), types=(type_, scale_type))
 
 
-def _trunc_type(call: Call) -> DataType:
+def _trunc_type(call: FunctionCall) -> DataType:
     if call.types[0].kind in (Kind.DATE, Kind.TIME) or call.types[0].is_timestamp:
         return call.types[0]
     return _rounded_type(_with_number(call))
 
 
-def _to_scale(call: Call, how: str) -> exp.Expr:
+def _to_scale(call: FunctionCall, how: str) -> exp.Expr:
     if any_null(call):
         return arithmetic.cast(exp.Null(), _rounded_type(call))
     value, given, target = call.args[0], call.types[0], _rounded_type(call)
@@ -147,19 +147,19 @@ def _operator_type(operator: str, types: tuple[DataType, ...]) -> DataType:
     return arithmetic.result_type(operator, types[0], types[1])
 
 
-def _mod(call: Call) -> exp.Expr:
+def _mod(call: FunctionCall) -> exp.Expr:
     return arithmetic.emit("%", call.args[0], call.types[0], call.args[1], call.types[1])
 
 
-def _div0(call: Call) -> exp.Expr:
+def _div0(call: FunctionCall) -> exp.Expr:
     return _guarded_division(call, "_0 = 0")
 
 
-def _div0null(call: Call) -> exp.Expr:
+def _div0null(call: FunctionCall) -> exp.Expr:
     return _guarded_division(call, "coalesce(_0, 0) = 0")
 
 
-def _guarded_division(call: Call, no_divisor: str) -> exp.Expr:
+def _guarded_division(call: FunctionCall, no_divisor: str) -> exp.Expr:
     def build(dividend: exp.Expr, divisor: exp.Expr) -> exp.Expr:
         quotient = arithmetic.emit("/", dividend, call.types[0], divisor, call.types[1])
         zero = spark("CASE WHEN _0 IS NOT NULL THEN _1 END", dividend, arithmetic.cast(integer(0), call.returns))
@@ -168,7 +168,7 @@ def _guarded_division(call: Call, no_divisor: str) -> exp.Expr:
     return bind((call.args[0], call.args[1]), build)
 
 
-def _factorial(call: Call) -> exp.Expr:
+def _factorial(call: FunctionCall) -> exp.Expr:
     values = [
         arithmetic.cast(exp.Var(this=f"{math.factorial(n)}BD"), number(38, 0)) for n in range(_LARGEST_FACTORIAL + 1)
     ]
@@ -183,7 +183,7 @@ def _factorial(call: Call) -> exp.Expr:
     )
 
 
-def _shift_left(call: Call) -> exp.Expr:
+def _shift_left(call: FunctionCall) -> exp.Expr:
     # Snowflake shifts 128 bits: what leaves 64 must be an error here, so this multiplies.
     return bind(
         (call.args[0], call.args[1]),
@@ -202,12 +202,12 @@ def _shift_left(call: Call) -> exp.Expr:
     )
 
 
-def _get_bit(call: Call) -> exp.Expr:
+def _get_bit(call: FunctionCall) -> exp.Expr:
     # Beyond 63 an integer of 128 bits repeats its sign.
     return spark("CAST(getbit(_0, CAST(CASE WHEN _1 > 63 THEN 63 ELSE _1 END AS INT)) AS BIGINT)", *call.args)
 
 
-def _width_bucket(call: Call) -> exp.Expr:
+def _width_bucket(call: FunctionCall) -> exp.Expr:
     value, low, high, count = call.args
     if any(type_.kind is Kind.FLOAT for type_ in call.types[:3]):
         return spark(
@@ -236,8 +236,8 @@ def _type_of_bits(types: tuple[DataType, ...]) -> DataType:
     return BINARY if types[0].kind is Kind.BINARY and types[1].kind is Kind.BINARY else INTEGER
 
 
-def _combined(sign: str) -> Callable[[Call], exp.Expr]:
-    def emit(call: Call) -> exp.Expr:
+def _combined(sign: str) -> Callable[[FunctionCall], exp.Expr]:
+    def emit(call: FunctionCall) -> exp.Expr:
         kinds = {type_.kind for type_ in call.types[:2]}
         if Kind.BINARY in kinds:
             if kinds != {Kind.BINARY}:
@@ -254,7 +254,7 @@ def _combined(sign: str) -> Callable[[Call], exp.Expr]:
     return emit
 
 
-def _of_binary(call: Call, sign: str) -> exp.Expr:
+def _of_binary(call: FunctionCall, sign: str) -> exp.Expr:
     """In hexadecimal digits, two of each byte."""
     side = None
     if len(call.args) > 2:

@@ -9,15 +9,15 @@ from sqlglot import exp
 from snowmelt.core.types import FLOAT
 from snowmelt.sql.building import bind, fail
 from snowmelt.sql.dialect import spark
-from snowmelt.sql.functions.registry import Call, Function, alias, scalar
+from snowmelt.sql.functions.registry import Function, FunctionCall, alias, scalar
 
 _EARTH_RADIUS_KM = "6371.0D"
 
 
-def _within(domain: str, word: str, template: str) -> Callable[[Call], exp.Expr]:
+def _within(domain: str, word: str, template: str) -> Callable[[FunctionCall], exp.Expr]:
     """A function that Snowflake refuses outside of its domain, where Spark gives NaN or NULL."""
 
-    def emit(call: Call) -> exp.Expr:
+    def emit(call: FunctionCall) -> exp.Expr:
         def build(*values: exp.Expr) -> exp.Expr:
             shown: list[str | exp.Expr] = [f"Invalid floating point operation: {word}("]
             for index, value in enumerate(values):
@@ -30,7 +30,7 @@ def _within(domain: str, word: str, template: str) -> Callable[[Call], exp.Expr]
     return emit
 
 
-def _log(call: Call) -> exp.Expr:
+def _log(call: FunctionCall) -> exp.Expr:
     # The quotient of two logarithms may miss a whole number by a bit; two bases Spark has by themselves.
     by_base = {"10": "log10(_1)", "2": "log2(_1)"}
     template = by_base.get(call.literal(0) or "", "ln(_1) / ln(_0)")

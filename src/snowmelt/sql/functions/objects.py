@@ -11,7 +11,7 @@ from snowmelt.sql.building import bind, constant_text, fail
 from snowmelt.sql.dialect import call as spark_call
 from snowmelt.sql.dialect import spark, string
 from snowmelt.sql.functions.array_sets import elements_argument
-from snowmelt.sql.functions.registry import Call, Function, refused, scalar
+from snowmelt.sql.functions.registry import Function, FunctionCall, refused, scalar
 from snowmelt.sql.functions.semi_structured import variant_argument
 
 _MAP_FUNCTIONS = (
@@ -26,18 +26,18 @@ _MAP_FUNCTIONS = (
 _DUPLICATE = ("100095", "22000", "Duplicate field key '")
 
 
-def _entries(call: Call) -> exp.Expr:
+def _entries(call: FunctionCall) -> exp.Expr:
     """The first argument's entries: NULL where it is not an object."""
     if call.types[0].kind not in (Kind.OBJECT, Kind.VARIANT, Kind.NULL):
         raise errors.invalid_argument_types(call.name, ", ".join(str(type_) for type_ in call.types))
     return variants.object_entries(variant_argument(call, 0))
 
 
-def _key(call: Call, index: int) -> exp.Expr:
+def _key(call: FunctionCall, index: int) -> exp.Expr:
     return casts.cast(call.args[index], call.types[index], VARCHAR, call.context)
 
 
-def _construct(call: Call, *, keep_null: bool) -> exp.Expr:
+def _construct(call: FunctionCall, *, keep_null: bool) -> exp.Expr:
     if len(call.args) % 2:
         raise errors.invalid_argument_types(call.name, ", ".join(str(type_) for type_ in call.types))
     if not call.args:
@@ -66,7 +66,7 @@ def _construct(call: Call, *, keep_null: bool) -> exp.Expr:
     return variants.from_entries(spark_call("map_from_entries", kept))
 
 
-def _arrays_to_object(call: Call) -> exp.Expr:
+def _arrays_to_object(call: FunctionCall) -> exp.Expr:
     """A NULL key leaves its value out, a NULL value becomes a JSON null."""
 
     def build(keys: exp.Expr, values: exp.Expr) -> exp.Expr:
@@ -87,22 +87,22 @@ def _arrays_to_object(call: Call) -> exp.Expr:
     return bind((elements_argument(call, 0), elements_argument(call, 1)), build)
 
 
-def _object_construct(call: Call) -> exp.Expr:
+def _object_construct(call: FunctionCall) -> exp.Expr:
     return _construct(call, keep_null=False)
 
 
-def _object_construct_keep_null(call: Call) -> exp.Expr:
+def _object_construct_keep_null(call: FunctionCall) -> exp.Expr:
     return _construct(call, keep_null=True)
 
 
-def _listed_keys(call: Call) -> exp.Expr:
+def _listed_keys(call: FunctionCall) -> exp.Expr:
     """The keys after the first argument, given one by one or as one array, as Spark ARRAY<STRING>."""
     if len(call.args) == 2 and call.types[1].is_semi_structured:
         return spark("transform(_0, sm_element -> CAST(sm_element AS STRING))", elements_argument(call, 1))
     return spark_call("array", *(_key(call, index) for index in range(1, len(call.args))))
 
 
-def _object_delete(call: Call) -> exp.Expr:
+def _object_delete(call: FunctionCall) -> exp.Expr:
     return variants.from_entries(
         spark(
             "map_filter(_0, (sm_key, sm_value) -> NOT coalesce(array_contains(_1, sm_key), FALSE))",
@@ -112,7 +112,7 @@ def _object_delete(call: Call) -> exp.Expr:
     )
 
 
-def _object_pick(call: Call) -> exp.Expr:
+def _object_pick(call: FunctionCall) -> exp.Expr:
     return variants.from_entries(
         spark(
             "map_filter(_0, (sm_key, sm_value) -> coalesce(array_contains(_1, sm_key), FALSE))",
@@ -122,7 +122,7 @@ def _object_pick(call: Call) -> exp.Expr:
     )
 
 
-def _object_insert(call: Call) -> exp.Expr:
+def _object_insert(call: FunctionCall) -> exp.Expr:
     """A NULL key or value adds nothing; with the update flag a NULL value takes the key away."""
     update = call.args[3] if len(call.args) > 3 else exp.false()
 
@@ -143,7 +143,7 @@ def _object_insert(call: Call) -> exp.Expr:
     return variants.from_entries(bind(given, build))
 
 
-def _object_keys(call: Call) -> exp.Expr:
+def _object_keys(call: FunctionCall) -> exp.Expr:
     return spark("to_variant_object(map_keys(_0))", _entries(call))
 
 

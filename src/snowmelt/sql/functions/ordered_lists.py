@@ -8,12 +8,12 @@ from snowmelt.core import errors
 from snowmelt.core.types import DataType
 from snowmelt.sql.dialect import call as invoke
 from snowmelt.sql.dialect import integer, spark, string
-from snowmelt.sql.functions.registry import Call
+from snowmelt.sql.functions.registry import FunctionCall
 
 _VALUE = "v"
 
 
-def gather(call: Call, value: exp.Expr, type_: DataType) -> exp.Expr:
+def gather(call: FunctionCall, value: exp.Expr, type_: DataType) -> exp.Expr:
     """The values of the group, without NULLs, as a Spark ARRAY: in the call's order, distinct if asked."""
     if call.distinct and type_.is_semi_structured:
         raise errors.unsupported(f"{call.name}(DISTINCT …) of {type_.kind}")

@@ -14,14 +14,14 @@ from snowmelt.sql import patterns
 from snowmelt.sql.building import bind, fail
 from snowmelt.sql.dialect import integer, spark, string
 from snowmelt.sql.functions.arguments import any_null, constant_integer, null
-from snowmelt.sql.functions.registry import Call, alias, scalar
+from snowmelt.sql.functions.registry import FunctionCall, alias, scalar
 from snowmelt.sql.patterns import constant_string
 from snowmelt.sql.regular_expressions import GroupEdge, Pattern, parse_flags, translate
 
 _COUNT = int64(18)
 
 
-def _pattern(call: Call, parameters: int, edge: GroupEdge | None = None) -> Pattern:
+def _pattern(call: FunctionCall, parameters: int, edge: GroupEdge | None = None) -> Pattern:
     """The constant pattern, read with the parameters at that position."""
     text = constant_string(call.args[1])
     if text is None:
@@ -35,7 +35,7 @@ def _pattern(call: Call, parameters: int, edge: GroupEdge | None = None) -> Patt
     return translate(text, parse_flags(flags), edge)
 
 
-def _positive(call: Call, index: int, what: str) -> exp.Expr:
+def _positive(call: FunctionCall, index: int, what: str) -> exp.Expr:
     """An integer argument, 1 when it is left out; an error when it is less than 1."""
     value = constant_integer(call, index, 1)
     if value is None:
@@ -47,14 +47,14 @@ def _positive(call: Call, index: int, what: str) -> exp.Expr:
     return integer(min(value, 2**31 - 1))
 
 
-def _from_position(call: Call, index: int) -> exp.Expr:
+def _from_position(call: FunctionCall, index: int) -> exp.Expr:
     """The part of the subject that is searched."""
     if constant_integer(call, index, 1) == 1:
         return call.args[0]
     return spark("substring(_0, _1)", call.args[0], _positive(call, index, "position"))
 
 
-def _refuse_empty(call: Call, pattern: Pattern) -> None:
+def _refuse_empty(call: FunctionCall, pattern: Pattern) -> None:
     if pattern.may_be_empty:
         raise errors.unsupported(
             f"{call.name} with a pattern that may match the empty string",
@@ -62,7 +62,7 @@ def _refuse_empty(call: Call, pattern: Pattern) -> None:
         )
 
 
-def _group(call: Call, pattern: Pattern, index: int) -> int | None:
+def _group(call: FunctionCall, pattern: Pattern, index: int) -> int | None:
     """Which group is wanted, 0 for the whole match; None when the pattern has no such group."""
     if index >= len(call.args):
         return 1 if pattern.flags.extract and pattern.groups else 0
@@ -74,7 +74,7 @@ def _group(call: Call, pattern: Pattern, index: int) -> int | None:
     return number if number <= pattern.groups else None
 
 
-def _like(call: Call) -> exp.Expr:
+def _like(call: FunctionCall) -> exp.Expr:
     if any_null(call):
         return null(call)
     flags = parse_flags("")
@@ -86,7 +86,7 @@ def _like(call: Call) -> exp.Expr:
     return patterns.rlike(call.args[0], call.args[1], flags)
 
 
-def _matches(call: Call, pattern: Pattern, group: int) -> exp.Expr:
+def _matches(call: FunctionCall, pattern: Pattern, group: int) -> exp.Expr:
     """All matches as a Spark array, from the position on."""
     return spark(
         "regexp_extract_all(_0, _1, _2)",
@@ -94,7 +94,7 @@ def _matches(call: Call, pattern: Pattern, group: int) -> exp.Expr:
     )  # fmt: skip
 
 
-def _substr(call: Call) -> exp.Expr:
+def _substr(call: FunctionCall) -> exp.Expr:
     if any_null(call):
         return null(call)
     pattern = _pattern(call, 4)
@@ -111,7 +111,7 @@ def _substr(call: Call) -> exp.Expr:
     return spark("get(_0, _1 - 1)", _matches(call, pattern, group), occurrence)
 
 
-def _substr_all(call: Call) -> exp.Expr:
+def _substr_all(call: FunctionCall) -> exp.Expr:
     if any_null(call):
         return null(call)
     pattern = _pattern(call, 4)
@@ -128,7 +128,7 @@ def _substr_all(call: Call) -> exp.Expr:
     return spark("CAST(_0 AS VARIANT)", found)
 
 
-def _count(call: Call) -> exp.Expr:
+def _count(call: FunctionCall) -> exp.Expr:
     if any_null(call):
         return null(call)
     pattern = _pattern(call, 3)
@@ -136,7 +136,7 @@ def _count(call: Call) -> exp.Expr:
     return spark("CAST(size(_0) AS BIGINT)", _matches(call, pattern, 0))
 
 
-def _instr(call: Call) -> exp.Expr:
+def _instr(call: FunctionCall) -> exp.Expr:
     """Counts the characters of the texts between the matches: Spark's own function counts UTF-16 units."""
     if any_null(call):
         return null(call)
@@ -166,7 +166,7 @@ def _instr(call: Call) -> exp.Expr:
     return bind(arguments, build)
 
 
-def _group_position(call: Call, pattern: Pattern, edge: GroupEdge) -> exp.Expr:
+def _group_position(call: FunctionCall, pattern: Pattern, edge: GroupEdge) -> exp.Expr:
     """By how much of the subject is left there."""
     _refuse_empty(call, pattern)
     marked = _pattern(call, 5, edge)
@@ -192,7 +192,7 @@ def _group_position(call: Call, pattern: Pattern, edge: GroupEdge) -> exp.Expr:
     return bind(arguments, build)
 
 
-def _replace(call: Call) -> exp.Expr:
+def _replace(call: FunctionCall) -> exp.Expr:
     if any_null(call):
         return null(call)
     pattern = _pattern(call, 5)

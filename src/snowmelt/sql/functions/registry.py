@@ -70,7 +70,7 @@ class SessionContext:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class FunctionCall:
     """One use of a function, its arguments already checked, cast and turned into Spark."""
 
     name: str
@@ -108,7 +108,7 @@ class Call:
 
 
 Returns = DataType | Callable[[tuple[DataType, ...]], DataType]
-Emit = str | Callable[[Call], exp.Expr]
+Emit = str | Callable[[FunctionCall], exp.Expr]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class Function:
     family: str = ""
     refusal: str | None = None
     """Set for what Snowflake has and can't be done faithfully here: the hint of the error that names it."""
-    typed: Callable[[Call], DataType] | None = None
+    typed: Callable[[FunctionCall], DataType] | None = None
     """For the few whose constants decide the type, such as TO_NUMBER(x, 10, 2)."""
     accepts: frozenset[str] = frozenset()
     """What may stand with its arguments beyond them; see `MODIFIERS`. A call with any other is refused.
@@ -140,7 +140,7 @@ class Function:
     def result_type(self, types: tuple[DataType, ...]) -> DataType:
         return self.returns if isinstance(self.returns, DataType) else self.returns(types)
 
-    def to_spark(self, call: Call) -> exp.Expr:
+    def to_spark(self, call: FunctionCall) -> exp.Expr:
         return spark(self.emit, *call.args) if isinstance(self.emit, str) else self.emit(call)
 
 
@@ -180,7 +180,7 @@ def function(
     least: int | None = None,
     variadic: bool = False,
     volatile: bool = False,
-    typed: Callable[[Call], DataType] | None = None,
+    typed: Callable[[FunctionCall], DataType] | None = None,
     accepts: str = "",
     names: str = "",
 ) -> Function:
@@ -233,7 +233,7 @@ def context(name: str, takes: str, returns: Returns, emit: Emit, **options: Any)
 def refused(name: str, hint: str) -> Function:
     """A function that Snowflake has and that can't be done faithfully: using it is an error that names it."""
 
-    def emit(call: Call) -> exp.Expr:
+    def emit(call: FunctionCall) -> exp.Expr:
         raise errors.unsupported(name, hint=hint)
 
     never = function(FunctionKind.SCALAR, name, "any", types.NULL, emit, least=0, variadic=True)

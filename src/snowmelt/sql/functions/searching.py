@@ -11,7 +11,7 @@ from snowmelt.core.types import BOOLEAN, DataType, Kind
 from snowmelt.sql import variants
 from snowmelt.sql.building import bind
 from snowmelt.sql.dialect import spark, string
-from snowmelt.sql.functions.registry import Call, Function, scalar
+from snowmelt.sql.functions.registry import Function, FunctionCall, scalar
 from snowmelt.sql.patterns import constant_string
 
 _DELIMITERS = " [];<>(){}|!,'\"*&?+/:=@.-$%\\_\n\r\t"
@@ -28,7 +28,7 @@ def _bracketed(*, negated: bool) -> str:
 _WORD, _DELIMITER = _bracketed(negated=True) + "+", _bracketed(negated=False)
 
 
-def _search(call: Call) -> exp.Expr:
+def _search(call: FunctionCall) -> exp.Expr:
     """TRUE where a text matches, NULL where all are NULL. Columns of other types are passed over."""
     wanted, analyzer, mode = (_constant(call, index, what) for index, what in enumerate(_PARAMETERS))
     if analyzer.upper() == "UNICODE_ANALYZER":
@@ -58,7 +58,7 @@ def _folded(texts: list[exp.Expr]) -> tuple[exp.Expr, exp.Expr]:
     return first, rest
 
 
-def _constant(call: Call, index: int, what: str) -> str:
+def _constant(call: FunctionCall, index: int, what: str) -> str:
     text = constant_string(call.args[index])
     if text is None:
         raise errors.unsupported(f"{call.name} with a {what} that is not a constant text")

@@ -27,7 +27,7 @@ from snowmelt.core.types import (
 from snowmelt.sql import casts, variants
 from snowmelt.sql.building import bind, fail
 from snowmelt.sql.dialect import spark, string
-from snowmelt.sql.functions.registry import Call, Function, alias, refused, scalar
+from snowmelt.sql.functions.registry import Function, FunctionCall, alias, refused, scalar
 
 _END = "snowmelt: end of document"
 """Follows a document that is parsed as the first element of an array: Spark's parser ignores what is behind the
@@ -43,7 +43,7 @@ _NO_SUCH_TYPE = {
 }
 
 
-def variant_argument(call: Call, index: int) -> exp.Expr:
+def variant_argument(call: FunctionCall, index: int) -> exp.Expr:
     """An argument as VARIANT, whatever its type."""
     return variants.to_variant(call.args[index], call.types[index])
 
@@ -51,7 +51,7 @@ def variant_argument(call: Call, index: int) -> exp.Expr:
 # -- parsing --------------------------------------------------------------------------------------------------
 
 
-def _check_duplicates_mode(call: Call) -> None:
+def _check_duplicates_mode(call: FunctionCall) -> None:
     mode = call.literal(1)
     if len(call.args) > 1 and mode != "s":
         raise errors.unsupported(
@@ -102,17 +102,17 @@ def parse_json(text: exp.Expr) -> exp.Expr:
     return bind(text, parse)
 
 
-def _parse_json(call: Call) -> exp.Expr:
+def _parse_json(call: FunctionCall) -> exp.Expr:
     _check_duplicates_mode(call)
     return parse_json(call.args[0])
 
 
-def _try_parse_json(call: Call) -> exp.Expr:
+def _try_parse_json(call: FunctionCall) -> exp.Expr:
     _check_duplicates_mode(call)
     return bind(call.args[0], lambda text: _parsed(text, spark(variants.NULL_VARIANT)))
 
 
-def _check_json(call: Call) -> exp.Expr:
+def _check_json(call: FunctionCall) -> exp.Expr:
     if call.types[0].is_semi_structured:
         return spark("CAST(NULL AS STRING)")
     return bind(
@@ -128,27 +128,27 @@ def _check_json(call: Call) -> exp.Expr:
 # -- conversion -----------------------------------------------------------------------------------------------
 
 
-def _to_json(call: Call) -> exp.Expr:
+def _to_json(call: FunctionCall) -> exp.Expr:
     return bind(variant_argument(call, 0), variants.to_json_text)
 
 
-def _to_variant(call: Call) -> exp.Expr:
+def _to_variant(call: FunctionCall) -> exp.Expr:
     return variant_argument(call, 0)
 
 
-def _to_object(call: Call) -> exp.Expr:
+def _to_object(call: FunctionCall) -> exp.Expr:
     if call.types[0].kind not in (Kind.VARIANT, Kind.OBJECT, Kind.NULL):
         raise errors.invalid_argument_types("TO_OBJECT", str(call.types[0]))
     return casts.cast(call.args[0], call.types[0], OBJECT, call.context)
 
 
-def _to_array(call: Call) -> exp.Expr:
+def _to_array(call: FunctionCall) -> exp.Expr:
     if call.types[0].kind is Kind.ARRAY:
         return call.args[0]
     return casts.cast(variant_argument(call, 0), VARIANT, ARRAY, call.context)
 
 
-def _typeof(call: Call) -> exp.Expr:
+def _typeof(call: FunctionCall) -> exp.Expr:
     return spark(
         "CASE _0 WHEN 'VOID' THEN 'NULL_VALUE' WHEN 'STRING' THEN 'VARCHAR' WHEN 'BIGINT' THEN 'INTEGER' "
         "WHEN 'FLOAT' THEN 'DOUBLE' WHEN 'TIMESTAMP' THEN 'TIMESTAMP_LTZ' "
@@ -176,15 +176,15 @@ _PATTERNS = {
 """What `schema_of_variant` says of values that count as each type. A decimal counts as DOUBLE, an integer as both."""
 
 
-def _is_a(kind: str) -> Callable[[Call], exp.Expr]:
+def _is_a(kind: str) -> Callable[[FunctionCall], exp.Expr]:
     template = f"schema_of_variant(_0) RLIKE '{_PATTERNS[kind]}'"
     return lambda call: spark(template, variant_argument(call, 0))
 
 
-def _as_a(kind: str, type_: DataType) -> Callable[[Call], exp.Expr]:
+def _as_a(kind: str, type_: DataType) -> Callable[[FunctionCall], exp.Expr]:
     template = f"CASE WHEN schema_of_variant(_0) RLIKE '{_PATTERNS[kind]}' THEN _1 END"
 
-    def emit(call: Call) -> exp.Expr:
+    def emit(call: FunctionCall) -> exp.Expr:
         value = variant_argument(call, 0)
         return bind(
             value,
@@ -194,7 +194,7 @@ def _as_a(kind: str, type_: DataType) -> Callable[[Call], exp.Expr]:
     return emit
 
 
-def _number_type(call: Call) -> DataType | None:
+def _number_type(call: FunctionCall) -> DataType | None:
     if call.name not in ("AS_DECIMAL", "AS_NUMBER"):
         return None
     digits = [call.literal(index) or "" for index in range(1, len(call.args))]
@@ -207,7 +207,7 @@ def _number_type(call: Call) -> DataType | None:
     return number(precision, scale)
 
 
-def _as_number_type(call: Call) -> DataType:
+def _as_number_type(call: FunctionCall) -> DataType:
     return _number_type(call) or number(38, 0)
 
 
@@ -238,7 +238,7 @@ _STRICT_CASTS = tuple(
 _KEYS = (Kind.VARCHAR, Kind.NULL)
 
 
-def _get(call: Call) -> exp.Expr:
+def _get(call: FunctionCall) -> exp.Expr:
     value, index = call.args
     if not (call.types[1].is_numeric or call.types[1].is_semi_structured or call.types[1].kind in _KEYS):
         raise errors.invalid_argument_types(call.name, ", ".join(map(str, call.types)))
@@ -248,7 +248,7 @@ def _get(call: Call) -> exp.Expr:
     return bind((value, index), lambda v, i: variants.get_index(v, i, call.types[1]))
 
 
-def _get_ignore_case(call: Call) -> exp.Expr:
+def _get_ignore_case(call: FunctionCall) -> exp.Expr:
     """The exact key if there is one, else the first that differs in case only."""
 
     def find(entries: exp.Expr, key: exp.Expr) -> exp.Expr:
@@ -262,7 +262,7 @@ def _get_ignore_case(call: Call) -> exp.Expr:
     return bind((variants.object_entries(call.args[0]), call.args[1]), find)
 
 
-def _path_elements(call: Call) -> tuple[str | int, ...]:
+def _path_elements(call: FunctionCall) -> tuple[str | int, ...]:
     path = call.literal(1)
     if path is None or not isinstance(call.source[1], exp.Literal):
         raise errors.unsupported(f"{call.name} with a path that is not a constant")
@@ -272,11 +272,11 @@ def _path_elements(call: Call) -> tuple[str | int, ...]:
     return elements
 
 
-def _get_path(call: Call) -> exp.Expr:
+def _get_path(call: FunctionCall) -> exp.Expr:
     return variants.get_path(call.args[0], _path_elements(call))
 
 
-def _json_extract_path_text(call: Call) -> exp.Expr:
+def _json_extract_path_text(call: FunctionCall) -> exp.Expr:
     value = variants.get_path(parse_json(call.args[0]), _path_elements(call))
     return bind(value, variants.to_text)
 

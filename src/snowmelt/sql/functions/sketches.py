@@ -16,12 +16,12 @@ from snowmelt.sql.dialect import integer, spark
 from snowmelt.sql.functions.aggregates import comparable
 from snowmelt.sql.functions.arguments import constant_integer
 from snowmelt.sql.functions.hashes import row_hash
-from snowmelt.sql.functions.registry import Call, Function, aggregate, alias, scalar
+from snowmelt.sql.functions.registry import Function, FunctionCall, aggregate, alias, scalar
 
 BITMAP = binary(4096)
 
 
-def _accumulate(call: Call) -> exp.Expr:
+def _accumulate(call: FunctionCall) -> exp.Expr:
     """Of any type: what compares equal has the same text."""
     value, type_ = call.args[0], call.types[0]
     text = spark("to_json(struct(_0))", comparable(value, type_)) if type_.is_semi_structured else value
@@ -32,7 +32,7 @@ _HASHES = 1024
 """The most hash functions of a MinHash state."""
 
 
-def _minhash(call: Call) -> exp.Expr:
+def _minhash(call: FunctionCall) -> exp.Expr:
     """The least values of k hash functions over the rows, each of which is hashed once for all of them."""
     count = constant_integer(call, 0, 0)
     if count is None or not 1 <= count <= _HASHES:
@@ -54,7 +54,7 @@ def _state(least: exp.Expr) -> exp.Expr:
     )  # fmt: skip
 
 
-def _states(call: Call) -> exp.Expr:
+def _states(call: FunctionCall) -> exp.Expr:
     """The numbers of all states, which have to be as many in each."""
     numbers = spark("try_variant_get(_0, '$.state', 'array<bigint>')", call.args[0])
     return invoke("collect_list", numbers)
@@ -69,11 +69,11 @@ def _by_hash(states: exp.Expr, template: str) -> exp.Expr:
     return spark("CASE WHEN size(_0) > 0 THEN if(_1, _2, CAST(_3 AS ARRAY<BIGINT>)) END", states, same, each, error)
 
 
-def _minhash_combine(call: Call) -> exp.Expr:
+def _minhash_combine(call: FunctionCall) -> exp.Expr:
     return bind(_states(call), lambda states: bind(_by_hash(states, "array_min(_1)"), _state))
 
 
-def _similarity(call: Call) -> exp.Expr:
+def _similarity(call: FunctionCall) -> exp.Expr:
     """The share of hash functions whose least value is the same in all states."""
 
     def share(states: exp.Expr) -> exp.Expr:

@@ -11,7 +11,7 @@ from snowmelt.sql.building import bind, fail
 from snowmelt.sql.dialect import call as spark_call
 from snowmelt.sql.dialect import integer, spark, string
 from snowmelt.sql.functions.arguments import constant_integer, small_integer
-from snowmelt.sql.functions.registry import Call, scalar
+from snowmelt.sql.functions.registry import FunctionCall, scalar
 from snowmelt.sql.patterns import constant_string
 
 _BRACKET_META = "\\[]^-&"
@@ -22,7 +22,7 @@ _URL = (
 _NO_SCHEME = "scheme not specified"
 
 
-def _split(call: Call) -> exp.Expr:
+def _split(call: FunctionCall) -> exp.Expr:
     """Spark splits by a regular expression: the separator is escaped. An empty one splits nothing."""
     text = constant_string(call.args[1])
     if text is not None:
@@ -41,7 +41,7 @@ def _whole(text: exp.Expr) -> exp.Expr:
     return spark("CASE WHEN _0 IS NOT NULL THEN CAST(array(_0) AS VARIANT) END", text)
 
 
-def _split_part(call: Call) -> exp.Expr:
+def _split_part(call: FunctionCall) -> exp.Expr:
     constant = constant_integer(call, 2, 1)
     part = small_integer(call, 2)
     if constant is None:
@@ -51,7 +51,7 @@ def _split_part(call: Call) -> exp.Expr:
     return spark("split_part(_0, _1, _2)", call.args[0], call.args[1], part)
 
 
-def _tokens(call: Call) -> exp.Expr:
+def _tokens(call: FunctionCall) -> exp.Expr:
     """The longest runs of characters that are no delimiters, as a Spark array."""
     delimiters = constant_string(call.args[1]) if len(call.args) > 1 else " "
     if delimiters is not None:
@@ -65,19 +65,19 @@ def _tokens(call: Call) -> exp.Expr:
     )  # fmt: skip
 
 
-def _strtok(call: Call) -> exp.Expr:
+def _strtok(call: FunctionCall) -> exp.Expr:
     part = small_integer(call, 2) if len(call.args) > 2 else integer(1)
     return spark("get(_0, _1 - 1)", _tokens(call), part)
 
 
-def _strtok_to_array(call: Call) -> exp.Expr:
+def _strtok_to_array(call: FunctionCall) -> exp.Expr:
     tokens = spark("CAST(_0 AS VARIANT)", _tokens(call))
     if len(call.args) < 2 or constant_string(call.args[1]):
         return tokens
     return spark("CASE WHEN _0 <> '' OR _1 <> '' THEN _2 END", call.args[0], call.args[1], tokens)
 
 
-def _parse_url(call: Call) -> exp.Expr:
+def _parse_url(call: FunctionCall) -> exp.Expr:
     """An OBJECT of the URL's parts, with JSON null for those that are missing."""
     permissive = constant_integer(call, 1, 0)
     if permissive not in (0, 1):
@@ -109,7 +109,7 @@ def _parse_url(call: Call) -> exp.Expr:
     return bind(call.args[0], build)
 
 
-def _parse_ip(call: Call) -> exp.Expr:
+def _parse_ip(call: FunctionCall) -> exp.Expr:
     """An OBJECT of the address's parts; with the third argument 1 one with the key `error` in place of an error."""
     kind = (call.literal(1) or "").lower()
     if kind not in ("inet", "cidr"):

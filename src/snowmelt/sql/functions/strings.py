@@ -37,11 +37,11 @@ from snowmelt.sql.functions.arguments import (
     text_type,
     unbounded_text_type,
 )
-from snowmelt.sql.functions.registry import Call, alias, refused, scalar
+from snowmelt.sql.functions.registry import FunctionCall, alias, refused, scalar
 from snowmelt.sql.patterns import constant_string, is_null
 
 _COUNT = int64(18)
-_Emit = Callable[[Call], exp.Expr]
+_Emit = Callable[[FunctionCall], exp.Expr]
 
 
 def _concat_type(types: tuple[DataType, ...]) -> DataType:
@@ -55,11 +55,11 @@ def _concat_ws_type(types: tuple[DataType, ...]) -> DataType:
     return BINARY if all(type_.kind is Kind.BINARY for type_ in types) else VARCHAR
 
 
-def _concat(call: Call) -> exp.Expr:
+def _concat(call: FunctionCall) -> exp.Expr:
     return spark_call("concat", *_pieces(call))
 
 
-def _concat_ws(call: Call) -> exp.Expr:
+def _concat_ws(call: FunctionCall) -> exp.Expr:
     separator, *values = _pieces(call)
     pieces = [values[0]]
     for value in values[1:]:
@@ -70,13 +70,13 @@ def _concat_ws(call: Call) -> exp.Expr:
     return spark_call("concat", *pieces)
 
 
-def _pieces(call: Call) -> list[exp.Expr]:
+def _pieces(call: FunctionCall) -> list[exp.Expr]:
     if call.returns.kind is not Kind.BINARY and any(type_.kind is Kind.BINARY for type_ in call.types):
         raise errors.invalid_argument_types(call.name, ", ".join(str(type_) for type_ in call.types))
     return [text_or_bytes(call, index) for index in range(len(call.args))]
 
 
-def _substr(call: Call) -> exp.Expr:
+def _substr(call: FunctionCall) -> exp.Expr:
     """Spark lets a start before the first character count towards the length; here nothing is found then."""
     subject = text_or_bytes(call)
     start = small_integer(call, 1)
@@ -96,11 +96,11 @@ def _substr(call: Call) -> exp.Expr:
     return bind((subject, start), build)
 
 
-def _left(call: Call) -> exp.Expr:
+def _left(call: FunctionCall) -> exp.Expr:
     return spark("substring(_0, 1, _1)", text_or_bytes(call), small_integer(call, 1))
 
 
-def _right(call: Call) -> exp.Expr:
+def _right(call: FunctionCall) -> exp.Expr:
     if not is_binary(call):
         return spark("right(_0, _1)", text_or_bytes(call), small_integer(call, 1))
     return bind(
@@ -113,11 +113,11 @@ def _right(call: Call) -> exp.Expr:
     )
 
 
-def _length(call: Call) -> exp.Expr:
+def _length(call: FunctionCall) -> exp.Expr:
     return spark("CAST(length(_0) AS BIGINT)", text_or_bytes(call))
 
 
-def _position(call: Call) -> exp.Expr:
+def _position(call: FunctionCall) -> exp.Expr:
     needle, subject = text_or_bytes(call, 0), text_or_bytes(call, 1)
     if is_binary(call, 0) or is_binary(call, 1):
         raise errors.unsupported(f"{call.name} of BINARY")
@@ -133,7 +133,7 @@ def _position(call: Call) -> exp.Expr:
     )
 
 
-def _repeat(call: Call) -> exp.Expr:
+def _repeat(call: FunctionCall) -> exp.Expr:
     text, count = call.args[0], constant_integer(call, 1, 0)
     if count is not None and count * (call.types[0].length or MAX_VARCHAR) <= MAX_VARCHAR:
         return spark_call("repeat", text, small_integer(call, 1))
@@ -146,7 +146,7 @@ def _repeat(call: Call) -> exp.Expr:
 
 
 def _padded(name: str) -> _Emit:
-    def emit(call: Call) -> exp.Expr:
+    def emit(call: FunctionCall) -> exp.Expr:
         if is_binary(call) and len(call.args) < 3:
             raise errors.not_enough_arguments(call.name, 3, 2)
         pad = text_or_bytes(call, 2) if len(call.args) > 2 else string(" ")
@@ -156,7 +156,7 @@ def _padded(name: str) -> _Emit:
     return emit
 
 
-def _trim(call: Call) -> exp.Expr:
+def _trim(call: FunctionCall) -> exp.Expr:
     name = {"TRIM": "btrim", "LTRIM": "ltrim", "RTRIM": "rtrim"}[call.name]
     if len(call.args) == 1:
         return spark_call(name, call.args[0])
@@ -165,11 +165,11 @@ def _trim(call: Call) -> exp.Expr:
     return spark_call(name, call.args[first], call.args[second])
 
 
-def _replace(call: Call) -> exp.Expr:
+def _replace(call: FunctionCall) -> exp.Expr:
     return spark_call("replace", *call.args) if len(call.args) > 2 else spark("replace(_0, _1, '')", *call.args)
 
 
-def _insert(call: Call) -> exp.Expr:
+def _insert(call: FunctionCall) -> exp.Expr:
     """A position or length outside of the text has no documented meaning: it is an error."""
 
     def build(base: exp.Expr, start: exp.Expr, count: exp.Expr, inserted: exp.Expr) -> exp.Expr:
@@ -183,7 +183,7 @@ def _insert(call: Call) -> exp.Expr:
     return bind((call.args[0], small_integer(call, 1), small_integer(call, 2), call.args[3]), build)
 
 
-def _character(call: Call) -> exp.Expr:
+def _character(call: FunctionCall) -> exp.Expr:
     """Any code point, not only the first 256 as in Spark."""
     constant = constant_integer(call, 0, 0)
     if constant is not None:
@@ -199,12 +199,12 @@ def _character(call: Call) -> exp.Expr:
     )
 
 
-def _ascii(call: Call) -> exp.Expr:
+def _ascii(call: FunctionCall) -> exp.Expr:
     error = fail("000002", "0A000", "Unsupported feature 'ASCII of a character outside of ASCII'.")
     return spark("CASE WHEN ascii(_0) > 127 THEN _1 ELSE CAST(ascii(_0) AS BIGINT) END", call.args[0], error)
 
 
-def _edit_distance(call: Call) -> exp.Expr:
+def _edit_distance(call: FunctionCall) -> exp.Expr:
     distance = spark("CAST(levenshtein(_0, _1) AS BIGINT)", call.args[0], call.args[1])
     if len(call.args) == 2:
         return distance
@@ -213,7 +213,7 @@ def _edit_distance(call: Call) -> exp.Expr:
 
 
 def _search(name: str) -> _Emit:
-    def emit(call: Call) -> exp.Expr:
+    def emit(call: FunctionCall) -> exp.Expr:
         if is_binary(call, 0) != is_binary(call, 1) and not (is_null(call.args[0]) or is_null(call.args[1])):
             raise errors.invalid_argument_types(call.name, ", ".join(str(type_) for type_ in call.types))
         return spark_call(name, text_or_bytes(call, 0), text_or_bytes(call, 1))
@@ -221,29 +221,29 @@ def _search(name: str) -> _Emit:
     return emit
 
 
-def _reverse(call: Call) -> exp.Expr:
+def _reverse(call: FunctionCall) -> exp.Expr:
     if is_binary(call):
         raise errors.unsupported("REVERSE of BINARY")
     return spark("reverse(_0)", text_or_bytes(call))
 
 
-def _like(call: Call) -> exp.Expr:
+def _like(call: FunctionCall) -> exp.Expr:
     escape = call.args[2] if len(call.args) > 2 else None
     return patterns.like(call.args[0], call.args[1], escape, case_insensitive=call.name == "ILIKE")
 
 
-def _bytes(call: Call) -> exp.Expr:
+def _bytes(call: FunctionCall) -> exp.Expr:
     return spark("CAST(octet_length(_0) AS BIGINT)", text_or_bytes(call))
 
 
-def _bits(call: Call) -> exp.Expr:
+def _bits(call: FunctionCall) -> exp.Expr:
     return spark("CAST(bit_length(_0) AS BIGINT)", text_or_bytes(call))
 
 
 _INITCAP_DELIMITERS = '\t\n\x0b\f\r !?@"^#$&~_,.:;+-*%/|\\[](){}<>'
 
 
-def _initcap(call: Call) -> exp.Expr:
+def _initcap(call: FunctionCall) -> exp.Expr:
     delimiters = _INITCAP_DELIMITERS
     if len(call.args) > 1:
         if is_null(call.args[1]):

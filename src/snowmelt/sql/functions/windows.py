@@ -11,32 +11,32 @@ from snowmelt.sql.dialect import call as invoke
 from snowmelt.sql.dialect import integer, spark
 from snowmelt.sql.functions.aggregates import spark_sum_type
 from snowmelt.sql.functions.arguments import constant_integer
-from snowmelt.sql.functions.registry import Call, Function, first_type, window
+from snowmelt.sql.functions.registry import Function, FunctionCall, first_type, window
 
 
-def _with_nulls(call: Call, tree: exp.Expr) -> exp.Expr:
+def _with_nulls(call: FunctionCall, tree: exp.Expr) -> exp.Expr:
     return exp.IgnoreNulls(this=tree) if call.ignore_nulls else tree
 
 
-def _neighbour(name: str, call: Call) -> exp.Expr:
+def _neighbour(name: str, call: FunctionCall) -> exp.Expr:
     offset = constant_integer(call, 1, 1)
     if offset is None:
         raise errors.unsupported(f"{call.name} with an offset that is not constant")
     return _with_nulls(call, invoke(name, call.args[0], integer(offset), *call.args[2:]))
 
 
-def _edge(name: str, call: Call) -> exp.Expr:
+def _edge(name: str, call: FunctionCall) -> exp.Expr:
     return _with_nulls(call, invoke(name, call.args[0]))
 
 
-def _nth_value(call: Call) -> exp.Expr:
+def _nth_value(call: FunctionCall) -> exp.Expr:
     number = constant_integer(call, 1, 1)
     if number is None or number < 1:
         raise errors.invalid_value(call.literal(1) or "", "n")
     return _with_nulls(call, invoke("nth_value", call.args[0], integer(number)))
 
 
-def _ntile(call: Call) -> exp.Expr:
+def _ntile(call: FunctionCall) -> exp.Expr:
     buckets = constant_integer(call, 0, 1)
     if buckets is None:
         raise errors.unsupported("NTILE with a number of buckets that is not constant")
@@ -51,7 +51,7 @@ def _share_type(types: tuple[DataType, ...]) -> DataType:
     return number(MAX_PRECISION, arithmetic.result_type("/", types[0], types[0]).scale or 0)
 
 
-def _ratio_to_report(call: Call) -> exp.Expr:
+def _ratio_to_report(call: FunctionCall) -> exp.Expr:
     value, given = call.args[0], call.types[0]
     total = spark("nullif(sum(_0), 0)", value)
     if given.kind is Kind.FLOAT:
@@ -59,7 +59,7 @@ def _ratio_to_report(call: Call) -> exp.Expr:
     return arithmetic.cast(arithmetic.emit("/", value, given, total, spark_sum_type(given)), call.returns)
 
 
-def _refuse_change_event(call: Call) -> exp.Expr:
+def _refuse_change_event(call: FunctionCall) -> exp.Expr:
     raise errors.unsupported(
         "CONDITIONAL_CHANGE_EVENT",
         hint="Compare with LAG in a subquery and use CONDITIONAL_TRUE_EVENT on that.",

@@ -11,13 +11,13 @@ from snowmelt.sql import variants
 from snowmelt.sql.building import bind, fail
 from snowmelt.sql.dialect import call as spark_call
 from snowmelt.sql.dialect import spark, string
-from snowmelt.sql.functions.registry import Call, Function, scalar
+from snowmelt.sql.functions.registry import Function, FunctionCall, scalar
 from snowmelt.sql.functions.semi_structured import variant_argument
 
 _NAME, _CONTENT = "@", "$"
 
 
-def _parse_xml(call: Call) -> exp.Expr:
+def _parse_xml(call: FunctionCall) -> exp.Expr:
     plain = call.source[1] if len(call.source) > 1 else exp.Boolean(this=False)
     if not isinstance(plain, exp.Boolean):
         raise errors.unsupported(f"{call.name} with a DISABLE_AUTO_CONVERT that is not TRUE or FALSE")
@@ -32,7 +32,7 @@ def _parse_xml(call: Call) -> exp.Expr:
     return bind((parsed, text), document)
 
 
-def _xmlget(call: Call) -> exp.Expr:
+def _xmlget(call: FunctionCall) -> exp.Expr:
     """The n-th element of that name in the content, which is one value or an array of them."""
     if call.types[0].kind not in (Kind.OBJECT, Kind.VARIANT, Kind.NULL):
         raise errors.invalid_argument_types(call.name, ", ".join(str(type_) for type_ in call.types))
@@ -51,11 +51,11 @@ def _xmlget(call: Call) -> exp.Expr:
     return bind((found, call.args[1], position), named)
 
 
-def _check_xml(call: Call) -> exp.Expr:
+def _check_xml(call: FunctionCall) -> exp.Expr:
     return spark_call(f"{PREFIX}check_xml", call.args[0])
 
 
-def _to_xml(call: Call) -> exp.Expr:
+def _to_xml(call: FunctionCall) -> exp.Expr:
     text = bind(variant_argument(call, 0), lambda value: variants.to_json_text(value, undefined="null"))
     return spark_call(f"{PREFIX}to_xml", text)
 

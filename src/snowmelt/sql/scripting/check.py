@@ -14,7 +14,7 @@ from snowmelt.sql.bound import position_of
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.functions.catalog import FUNCTIONS
 from snowmelt.sql.scripting import nodes
-from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.statements.cursor import TokenCursor
 from snowmelt.sql.tokens import SqlText, TokenKind, tokenize
 
 GIVEN = frozenset({"SQLROWCOUNT", "SQLFOUND", "SQLNOTFOUND", "SQLID", "SQLCODE", "SQLERRM", "SQLSTATE"})
@@ -158,7 +158,7 @@ class _Checker:
     def _assignment(self, node: nodes.Assignment) -> None:
         self.target(node.name, node)
         if node.name in self.result_sets:
-            self.sql(Cursor(node.value).inside())
+            self.sql(TokenCursor(node.value).inside())
         else:
             self.expression(node.value)
 

@@ -7,7 +7,7 @@ from typing import Protocol
 from snowmelt.core import errors
 from snowmelt.core.types import DataType, parse_type
 from snowmelt.sql.scripting import nodes
-from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.statements.cursor import TokenCursor
 from snowmelt.sql.tokens import SqlText, Token
 
 _CODES = range(-20999, -19999)
@@ -17,7 +17,7 @@ _CODES = range(-20999, -19999)
 class BlockParser(Protocol):
     """What reads the block that a declaration stands in."""
 
-    cursor: Cursor
+    cursor: TokenCursor
 
     def position(self, token: Token) -> tuple[int, int]: ...
 
@@ -51,7 +51,7 @@ def declaration(parser: BlockParser, *, value_needed: bool) -> nodes.Declaration
     return nodes.VariableNode(line, position, name, type_, value)
 
 
-def read_type(cursor: Cursor) -> DataType:
+def read_type(cursor: TokenCursor) -> DataType:
     token = cursor.peek()
     text = cursor.type_text()
     found = parse_type(text.text)
@@ -77,14 +77,14 @@ def _result_set(parser: BlockParser, line: int, position: int, name: str) -> nod
     return nodes.ResultSetDeclaration(line, position, name, query)
 
 
-def bracketed_query(cursor: Cursor) -> SqlText:
+def bracketed_query(cursor: TokenCursor) -> SqlText:
     """`(SELECT …)` or any other statement in parentheses."""
     if cursor.at("ASYNC"):
         raise errors.unsupported("ASYNC")
     return cursor.inside()
 
 
-def _exception(cursor: Cursor, line: int, position: int, name: str) -> nodes.ExceptionDeclaration:
+def _exception(cursor: TokenCursor, line: int, position: int, name: str) -> nodes.ExceptionDeclaration:
     if not cursor.match("("):
         return nodes.ExceptionDeclaration(line, position, name)
     token: Token = cursor.peek()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from snowmelt.core import errors
 from snowmelt.sql.scripting import declarations, nodes
-from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.statements.cursor import TokenCursor
 from snowmelt.sql.tokens import SqlText, Token, TokenKind, starts_block, statement_end
 
 MAX_DEPTH = 80
@@ -46,7 +46,7 @@ def parse_body(text: SqlText) -> nodes.Block:
 
 class ScriptParser:
     def __init__(self, text: SqlText) -> None:
-        self.cursor = Cursor(text)
+        self.cursor = TokenCursor(text)
         self.depth = 0
 
     def position(self, token: Token) -> tuple[int, int]:

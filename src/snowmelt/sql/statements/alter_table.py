@@ -21,7 +21,7 @@ from snowmelt.sql.statements.columns import (
     column_spec,
     table_constraint,
 )
-from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.statements.cursor import TokenCursor
 from snowmelt.sql.statements.heads import if_exists, if_not_exists, object_name
 from snowmelt.sql.statements.kinds import annotation, grammar, table_clause
 from snowmelt.sql.statements.options import read_required_options, read_unset
@@ -113,13 +113,13 @@ class AlterTable(Statement):
     if_exists: bool = False
 
 
-def parse_alter_table(cursor: Cursor, kind: ObjectType) -> AlterTable:
+def parse_alter_table(cursor: TokenCursor, kind: ObjectType) -> AlterTable:
     guarded = if_exists(cursor)
     name = object_name(cursor, kind)
     return AlterTable(name, _actions(cursor, kind), guarded)
 
 
-def _actions(cursor: Cursor, kind: ObjectType) -> tuple[Action, ...]:
+def _actions(cursor: TokenCursor, kind: ObjectType) -> tuple[Action, ...]:
     verb = cursor.expect_any(
         ("RENAME", "SWAP", "ADD", "DROP", "ALTER", "MODIFY", "CLUSTER", "SUSPEND", "RESUME", "SET", "UNSET",
          *grammar().clause_verbs)
@@ -153,7 +153,7 @@ def _actions(cursor: Cursor, kind: ObjectType) -> tuple[Action, ...]:
     raise cursor.unexpected()
 
 
-def _rename(cursor: Cursor, kind: ObjectType) -> Action:
+def _rename(cursor: TokenCursor, kind: ObjectType) -> Action:
     if cursor.match("TO"):
         return RenameTo(object_name(cursor, kind))
     word = cursor.expect_any(("COLUMN", "CONSTRAINT"))
@@ -163,7 +163,7 @@ def _rename(cursor: Cursor, kind: ObjectType) -> Action:
     return RenameColumn(old, new) if word == "COLUMN" else RenameConstraint(old, new)
 
 
-def _add(cursor: Cursor) -> tuple[Action, ...]:
+def _add(cursor: TokenCursor) -> tuple[Action, ...]:
     actions: list[Action] = []
     while not actions or cursor.match(","):
         cursor.match("COLUMN")
@@ -175,7 +175,7 @@ def _add(cursor: Cursor) -> tuple[Action, ...]:
     return tuple(actions)
 
 
-def _drop(cursor: Cursor) -> tuple[Action, ...]:
+def _drop(cursor: TokenCursor) -> tuple[Action, ...]:
     if cursor.match("CLUSTERING", "KEY"):
         return (ClusterBy(()),)
     constraint = _dropped_constraint(cursor)
@@ -193,7 +193,7 @@ def _drop(cursor: Cursor) -> tuple[Action, ...]:
     return tuple(actions)
 
 
-def _dropped_constraint(cursor: Cursor) -> DropConstraint | None:
+def _dropped_constraint(cursor: TokenCursor) -> DropConstraint | None:
     if cursor.match("CONSTRAINT"):
         return DropConstraint(cursor.identifier())
     if cursor.match("PRIMARY", "KEY"):
@@ -207,7 +207,7 @@ def _dropped_constraint(cursor: Cursor) -> DropConstraint | None:
     return None
 
 
-def _alter_columns(cursor: Cursor) -> tuple[Action, ...]:
+def _alter_columns(cursor: TokenCursor) -> tuple[Action, ...]:
     if cursor.at("CONSTRAINT") or cursor.at("PRIMARY", "KEY"):
         raise errors.unsupported("ALTER TABLE … ALTER CONSTRAINT")
     bracketed = cursor.match("(")
@@ -220,7 +220,7 @@ def _alter_columns(cursor: Cursor) -> tuple[Action, ...]:
     return tuple(actions)
 
 
-def _alter_column(cursor: Cursor, column: str) -> Action:
+def _alter_column(cursor: TokenCursor, column: str) -> Action:
     if cursor.match("NOT", "NULL") or cursor.match("SET", "NOT", "NULL"):
         return SetNotNull(column)
     if cursor.match("DROP"):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from snowmelt.core import errors
 from snowmelt.sql.statements.base import NameRef, Statement
-from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.statements.cursor import TokenCursor
 from snowmelt.sql.tokens import SqlText, TokenKind
 
 
@@ -36,7 +36,7 @@ class ExecuteImmediate(Statement):
     using: tuple[SqlText, ...] = ()
 
 
-def parse_call(cursor: Cursor) -> Call:
+def parse_call(cursor: TokenCursor) -> Call:
     name = cursor.name()
     cursor.expect("(")
     arguments: list[CallArgument] = []
@@ -55,7 +55,7 @@ def parse_call(cursor: Cursor) -> Call:
     return Call(name, tuple(arguments), into)
 
 
-def parse_execute_immediate(cursor: Cursor) -> ExecuteImmediate:
+def parse_execute_immediate(cursor: TokenCursor) -> ExecuteImmediate:
     if cursor.at("FROM"):
         raise errors.unsupported("EXECUTE IMMEDIATE FROM")
     following = cursor.peek(1)
@@ -70,7 +70,7 @@ def parse_execute_immediate(cursor: Cursor) -> ExecuteImmediate:
     return ExecuteImmediate(text, expression, using)
 
 
-def literal_text(cursor: Cursor) -> SqlText:
+def literal_text(cursor: TokenCursor) -> SqlText:
     """The value of a string, placed where its content begins; an escape shifts the positions behind it."""
     token = cursor.peek()
     cursor.string()

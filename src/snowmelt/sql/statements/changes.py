@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from snowmelt.core import errors
 from snowmelt.sql.statements.base import Action, NameRef, ObjectType, Statement
-from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.statements.cursor import TokenCursor
 from snowmelt.sql.statements.heads import if_exists, object_name
 from snowmelt.sql.statements.kinds import has_arguments
 from snowmelt.sql.statements.options import Options
@@ -80,7 +80,7 @@ _GOVERNANCE = (
 )  # fmt: skip
 
 
-def refuse_governance(cursor: Cursor, before: str) -> None:
+def refuse_governance(cursor: TokenCursor, before: str) -> None:
     """Refuses policies, tags and the like by name; `before` is how the statement began.
 
     Only behind SET and UNSET are TAG and CONTACT such clauses: `ADD contact VARCHAR` adds a column.
@@ -92,7 +92,7 @@ def refuse_governance(cursor: Cursor, before: str) -> None:
         raise errors.unsupported(f"{before} {cursor.peek().word}")
 
 
-def argument_types(cursor: Cursor, kind: ObjectType) -> tuple[SqlText, ...] | None:
+def argument_types(cursor: TokenCursor, kind: ObjectType) -> tuple[SqlText, ...] | None:
     """`(NUMBER, VARCHAR)` after the name of a routine; None for other kinds."""
     if not has_arguments(kind):
         return None
@@ -105,7 +105,7 @@ def argument_types(cursor: Cursor, kind: ObjectType) -> tuple[SqlText, ...] | No
     return tuple(found)
 
 
-def parse_drop(cursor: Cursor, kind: ObjectType) -> Drop:
+def parse_drop(cursor: TokenCursor, kind: ObjectType) -> Drop:
     guarded = if_exists(cursor)
     name = object_name(cursor, kind)
     guarded = guarded or if_exists(cursor)
@@ -114,18 +114,18 @@ def parse_drop(cursor: Cursor, kind: ObjectType) -> Drop:
     return Drop(kind, name, guarded, behaviour == "RESTRICT", arguments)
 
 
-def parse_undrop(cursor: Cursor, kind: ObjectType) -> Undrop:
+def parse_undrop(cursor: TokenCursor, kind: ObjectType) -> Undrop:
     return Undrop(kind, object_name(cursor, kind))
 
 
-def parse_comment_on(cursor: Cursor, kind: ObjectType, *, guarded: bool) -> CommentOn:
+def parse_comment_on(cursor: TokenCursor, kind: ObjectType, *, guarded: bool) -> CommentOn:
     name = object_name(cursor, kind)
     arguments = argument_types(cursor, kind)
     cursor.expect("IS")
     return CommentOn(kind, name, cursor.string(), guarded, arguments)
 
 
-def parse_comment_on_column(cursor: Cursor, *, guarded: bool) -> CommentOn:
+def parse_comment_on_column(cursor: TokenCursor, *, guarded: bool) -> CommentOn:
     name = cursor.name(4)
     if name.variable is None and len(name.parts) < 2:
         raise cursor.unexpected()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from snowmelt.core import errors
 from snowmelt.sql.statements.base import NameRef
-from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.statements.cursor import TokenCursor
 from snowmelt.sql.tokens import SqlText
 
 _COLUMN_WORDS = (
@@ -72,7 +72,7 @@ class ColumnSpec:
     """The constraints written at the column. Their `columns` are this one."""
 
 
-def column_spec(cursor: Cursor) -> ColumnSpec:
+def column_spec(cursor: TokenCursor) -> ColumnSpec:
     line, position = cursor.source.position(cursor.peek().start)
     name = cursor.identifier()
     typed = not (cursor.at_any((",", ")", *_COLUMN_WORDS)) or cursor.at_end)
@@ -107,7 +107,7 @@ def column_spec(cursor: Cursor) -> ColumnSpec:
     return ColumnSpec(name, type_text, line, position, nullable, default, identity, comment, tuple(constraints))
 
 
-def _unsupported_clause(cursor: Cursor) -> errors.SnowmeltError:
+def _unsupported_clause(cursor: TokenCursor) -> errors.SnowmeltError:
     cursor.match("WITH")
     for words in (("MASKING", "POLICY"), ("PROJECTION", "POLICY"), ("TAG",)):
         if cursor.at(*words):
@@ -117,7 +117,7 @@ def _unsupported_clause(cursor: Cursor) -> errors.SnowmeltError:
     return cursor.unexpected()
 
 
-def _identity(cursor: Cursor) -> IdentitySpec:
+def _identity(cursor: TokenCursor) -> IdentitySpec:
     start, step = 1, 1
     if cursor.match("("):
         start = cursor.whole()
@@ -132,7 +132,7 @@ def _identity(cursor: Cursor) -> IdentitySpec:
     return IdentitySpec(start, step, None if word is None else word == "ORDER")
 
 
-def start_and_increment(cursor: Cursor) -> tuple[int, int]:
+def start_and_increment(cursor: TokenCursor) -> tuple[int, int]:
     """`START [WITH] [=] n INCREMENT [BY] [=] m`, each optional."""
     start, step = 1, 1
     while True:
@@ -148,7 +148,7 @@ def start_and_increment(cursor: Cursor) -> tuple[int, int]:
             return start, step
 
 
-def at_constraint(cursor: Cursor) -> bool:
+def at_constraint(cursor: TokenCursor) -> bool:
     """Whether an out-of-line constraint comes next; `unique` and `check` may be column names too."""
     return (
         cursor.at("CONSTRAINT")
@@ -160,7 +160,7 @@ def at_constraint(cursor: Cursor) -> bool:
     )
 
 
-def _inline_constraint(cursor: Cursor, column: str) -> Constraint:
+def _inline_constraint(cursor: TokenCursor, column: str) -> Constraint:
     name = cursor.identifier() if cursor.match("CONSTRAINT") else None
     if cursor.match("PRIMARY"):
         cursor.expect("KEY")
@@ -175,7 +175,7 @@ def _inline_constraint(cursor: Cursor, column: str) -> Constraint:
     return _references(cursor, name, (column,))
 
 
-def table_constraint(cursor: Cursor) -> Constraint:
+def table_constraint(cursor: TokenCursor) -> Constraint:
     """An out-of-line constraint."""
     name = cursor.identifier() if cursor.match("CONSTRAINT") else None
     if cursor.match("PRIMARY"):
@@ -193,21 +193,21 @@ def table_constraint(cursor: Cursor) -> Constraint:
     return _references(cursor, name, cursor.identifiers())
 
 
-def _check(cursor: Cursor, name: str | None, expression: SqlText) -> CheckSpec:
+def _check(cursor: TokenCursor, name: str | None, expression: SqlText) -> CheckSpec:
     start = cursor.index
     rely = _properties(cursor)
     said = {token.word for token in cursor.source.tokens[start : cursor.index]}
     return CheckSpec(name, rely, expression, "NOVALIDATE" not in said)
 
 
-def _references(cursor: Cursor, name: str | None, columns: tuple[str, ...]) -> ForeignKeySpec:
+def _references(cursor: TokenCursor, name: str | None, columns: tuple[str, ...]) -> ForeignKeySpec:
     cursor.expect("REFERENCES")
     table = cursor.name()
     referenced = cursor.identifiers() if cursor.at("(") else ()
     return ForeignKeySpec(name, _properties(cursor), columns, table, referenced)
 
 
-def _properties(cursor: Cursor) -> bool:
+def _properties(cursor: TokenCursor) -> bool:
     """Reads the constraint properties, of which only RELY means anything; says whether it was there."""
     rely = False
     while True:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from snowmelt.sql.statements.base import ObjectType, Statement
-from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.statements.cursor import TokenCursor
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,6 @@ class CreateHead:
 class CreateRule:
     """How a kind of object is created: its parser, and the words that may stand before the kind."""
 
-    parse: Callable[[Cursor, CreateHead], Statement]
+    parse: Callable[[TokenCursor, CreateHead], Statement]
     modifiers: frozenset[str] = frozenset()
     or_alter: bool = False

@@ -38,7 +38,7 @@ _TYPE_TAILS = {
 }
 
 
-class Cursor:
+class TokenCursor:
     def __init__(self, sql: SqlText | str) -> None:
         self.source = tokenize(sql)
         self.tokens = self.source.tokens

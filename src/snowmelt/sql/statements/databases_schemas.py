@@ -9,7 +9,7 @@ from snowmelt.core import errors
 from snowmelt.sql.statements.base import Action, CloneSource, NameRef, ObjectType, Statement
 from snowmelt.sql.statements.changes import RenameTo, SetOptions, SwapWith, UnsetOptions
 from snowmelt.sql.statements.create_rules import CreateHead, CreateRule
-from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.statements.cursor import TokenCursor
 from snowmelt.sql.statements.heads import clone_source, created_name, if_exists, object_name, refuse_tags
 from snowmelt.sql.statements.kinds import annotation
 from snowmelt.sql.statements.options import (
@@ -84,7 +84,7 @@ class AlterSchema(Statement):
     if_exists: bool = False
 
 
-def parse_create_database(cursor: Cursor, head: CreateHead) -> CreateDatabase:
+def parse_create_database(cursor: TokenCursor, head: CreateHead) -> CreateDatabase:
     name, guarded = created_name(cursor, head)
     if cursor.at("FROM") or cursor.at("AS", "REPLICA"):
         raise errors.unsupported(f"CREATE DATABASE … {cursor.peek().word}")
@@ -93,7 +93,7 @@ def parse_create_database(cursor: Cursor, head: CreateHead) -> CreateDatabase:
     return CreateDatabase(name, head.or_replace, guarded, head.transient, options, clone)
 
 
-def parse_create_schema(cursor: Cursor, head: CreateHead) -> CreateSchema:
+def parse_create_schema(cursor: TokenCursor, head: CreateHead) -> CreateSchema:
     name, guarded = created_name(cursor, head)
     clone = clone_source(cursor, head.kind)
     managed = cursor.match("WITH", "MANAGED", "ACCESS")
@@ -101,20 +101,20 @@ def parse_create_schema(cursor: Cursor, head: CreateHead) -> CreateSchema:
     return CreateSchema(name, head.or_replace, guarded, head.transient, managed, options, clone)
 
 
-def _options(cursor: Cursor, kind: str) -> ContainerOptions:
+def _options(cursor: TokenCursor, kind: str) -> ContainerOptions:
     refuse_tags(cursor, kind)
     options = read_options(cursor, ContainerOptions, kind)
     refuse_tags(cursor, kind)
     return options
 
 
-def parse_alter_database(cursor: Cursor, kind: ObjectType) -> AlterDatabase:
+def parse_alter_database(cursor: TokenCursor, kind: ObjectType) -> AlterDatabase:
     guarded = if_exists(cursor)
     name = object_name(cursor, kind)
     return AlterDatabase(name, _action(cursor, kind), guarded)
 
 
-def parse_alter_schema(cursor: Cursor, kind: ObjectType) -> AlterSchema:
+def parse_alter_schema(cursor: TokenCursor, kind: ObjectType) -> AlterSchema:
     guarded = if_exists(cursor)
     name = object_name(cursor, kind)
     if kind is ObjectType.SCHEMA and cursor.at_any(("ENABLE", "DISABLE")):
@@ -124,7 +124,7 @@ def parse_alter_schema(cursor: Cursor, kind: ObjectType) -> AlterSchema:
     return AlterSchema(name, _action(cursor, kind), guarded)
 
 
-def _action(cursor: Cursor, kind: ObjectType) -> Action:
+def _action(cursor: TokenCursor, kind: ObjectType) -> Action:
     if cursor.match("RENAME", "TO"):
         return RenameTo(object_name(cursor, kind))
     if cursor.match("SWAP", "WITH"):

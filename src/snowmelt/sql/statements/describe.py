@@ -9,7 +9,7 @@ from typing import Literal
 from snowmelt.core import errors
 from snowmelt.sql.statements.base import NameRef, ObjectType, Statement
 from snowmelt.sql.statements.changes import argument_types
-from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.statements.cursor import TokenCursor
 from snowmelt.sql.statements.kinds import grammar, name_parts
 from snowmelt.sql.statements.unsupported import KINDS as OTHER_KINDS
 from snowmelt.sql.tokens import SqlText, TokenKind
@@ -32,7 +32,7 @@ class DescribeStatement(Statement):
     """For DESCRIBE RESULT: `'id'` or LAST_QUERY_ID()."""
 
 
-def parse_describe(cursor: Cursor) -> DescribeStatement:
+def parse_describe(cursor: TokenCursor) -> DescribeStatement:
     if cursor.match("RESULT"):
         return DescribeStatement("RESULT", None, query_id=cursor.rest())
     for kind in chain(KINDS, grammar().described):
@@ -47,7 +47,7 @@ def parse_describe(cursor: Cursor) -> DescribeStatement:
     raise cursor.unexpected()
 
 
-def _described(cursor: Cursor, kind: str) -> DescribeStatement:
+def _described(cursor: TokenCursor, kind: str) -> DescribeStatement:
     name = cursor.name(name_parts(ObjectType(kind)))
     arguments = argument_types(cursor, ObjectType(kind))
     described: Literal["COLUMNS", "STAGE"] = "COLUMNS"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from snowmelt.core import errors
 from snowmelt.sql.statements.base import NameRef, Statement
-from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.statements.cursor import TokenCursor
 from snowmelt.sql.tokens import SqlText
 
 _QUERY_WORDS = frozenset({"SELECT", "WITH", "VALUES", "("})
@@ -109,7 +109,7 @@ class MergeStatement(Statement):
     """In the order written, which is the order in which they are tried."""
 
 
-def parse_insert(cursor: Cursor) -> InsertStatement | MultiInsertStatement:
+def parse_insert(cursor: TokenCursor) -> InsertStatement | MultiInsertStatement:
     overwrite = cursor.match("OVERWRITE")
     kind = cursor.match_any(("ALL", "FIRST"))
     if kind is not None:
@@ -122,13 +122,13 @@ def parse_insert(cursor: Cursor) -> InsertStatement | MultiInsertStatement:
     return InsertStatement(target, columns, cursor.rest(), overwrite)
 
 
-def _insert_columns(cursor: Cursor) -> tuple[str, ...] | None:
+def _insert_columns(cursor: TokenCursor) -> tuple[str, ...] | None:
     if cursor.at("(") and not (cursor.peek(1).word in _QUERY_WORDS and cursor.peek(2).word not in (",", ")")):
         return cursor.identifiers()
     return None
 
 
-def _multi_insert(cursor: Cursor, *, first: bool, overwrite: bool) -> MultiInsertStatement:
+def _multi_insert(cursor: TokenCursor, *, first: bool, overwrite: bool) -> MultiInsertStatement:
     branches: list[InsertBranch] = []
     otherwise: tuple[InsertTarget, ...] = ()
     if cursor.at("INTO") and not first:
@@ -145,7 +145,7 @@ def _multi_insert(cursor: Cursor, *, first: bool, overwrite: bool) -> MultiInser
     return MultiInsertStatement(tuple(branches), otherwise, cursor.rest(), first, overwrite)
 
 
-def _insert_targets(cursor: Cursor) -> tuple[InsertTarget, ...]:
+def _insert_targets(cursor: TokenCursor) -> tuple[InsertTarget, ...]:
     found: list[InsertTarget] = []
     while not found or cursor.at("INTO"):
         cursor.expect("INTO")
@@ -156,7 +156,7 @@ def _insert_targets(cursor: Cursor) -> tuple[InsertTarget, ...]:
     return tuple(found)
 
 
-def parse_update(cursor: Cursor) -> UpdateStatement:
+def parse_update(cursor: TokenCursor) -> UpdateStatement:
     target = cursor.name()
     alias = _alias(cursor, "SET")
     cursor.expect("SET")
@@ -166,7 +166,7 @@ def parse_update(cursor: Cursor) -> UpdateStatement:
     return UpdateStatement(target, alias, assignments, source, where)
 
 
-def parse_delete(cursor: Cursor) -> DeleteStatement:
+def parse_delete(cursor: TokenCursor) -> DeleteStatement:
     cursor.expect("FROM")
     target = cursor.name()
     alias = _alias(cursor, "USING", "WHERE")
@@ -175,7 +175,7 @@ def parse_delete(cursor: Cursor) -> DeleteStatement:
     return DeleteStatement(target, alias, using, where)
 
 
-def parse_merge(cursor: Cursor) -> MergeStatement:
+def parse_merge(cursor: TokenCursor) -> MergeStatement:
     cursor.expect("INTO")
     target = cursor.name()
     alias = _alias(cursor, "USING")
@@ -189,13 +189,13 @@ def parse_merge(cursor: Cursor) -> MergeStatement:
     return MergeStatement(target, alias, source, on, tuple(clauses))
 
 
-def _alias(cursor: Cursor, *following: str) -> str | None:
+def _alias(cursor: TokenCursor, *following: str) -> str | None:
     if cursor.match("AS"):
         return cursor.identifier()
     return None if cursor.at_any(following) or cursor.at_end else cursor.identifier()
 
 
-def _assignments(cursor: Cursor, *stops: str) -> tuple[Assignment, ...]:
+def _assignments(cursor: TokenCursor, *stops: str) -> tuple[Assignment, ...]:
     found: list[Assignment] = []
     while not found or cursor.match(","):
         # One part more than a table's name has: `db.schema.t.column`.
@@ -205,7 +205,7 @@ def _assignments(cursor: Cursor, *stops: str) -> tuple[Assignment, ...]:
     return tuple(found)
 
 
-def _merge_clause(cursor: Cursor) -> MergeClause:
+def _merge_clause(cursor: TokenCursor) -> MergeClause:
     cursor.expect("WHEN")
     matched = not cursor.match("NOT")
     cursor.expect("MATCHED")
@@ -225,7 +225,7 @@ def _merge_clause(cursor: Cursor) -> MergeClause:
     return MatchedUpdate(condition, _assignments(cursor, "WHEN"))
 
 
-def _merge_insert(cursor: Cursor, condition: SqlText | None) -> NotMatchedInsert:
+def _merge_insert(cursor: TokenCursor, condition: SqlText | None) -> NotMatchedInsert:
     cursor.expect("INSERT")
     if cursor.match("ALL"):
         cursor.expect("BY", "NAME")

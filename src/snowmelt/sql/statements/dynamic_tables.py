@@ -20,7 +20,7 @@ from snowmelt.sql.statements.changes import (
 )
 from snowmelt.sql.statements.columns import ColumnSpec, column_spec
 from snowmelt.sql.statements.create_rules import CreateHead, CreateRule
-from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.statements.cursor import TokenCursor
 from snowmelt.sql.statements.heads import clone_source, created_name, if_exists, object_name
 from snowmelt.sql.statements.kinds import annotation, table_clause
 from snowmelt.sql.statements.options import (
@@ -57,7 +57,7 @@ class TargetLag:
     """None for DOWNSTREAM."""
 
 
-def target_lag(cursor: Cursor, name: str) -> TargetLag:
+def target_lag(cursor: TokenCursor, name: str) -> TargetLag:
     """`'<n> seconds|minutes|hours|days'` or DOWNSTREAM, which may be in quotes too."""
     if cursor.match("DOWNSTREAM"):
         return TargetLag(None)
@@ -159,7 +159,7 @@ class Clauses:
         self.found[name] = value
 
 
-def parse_create_dynamic_table(cursor: Cursor, head: CreateHead) -> CreateDynamicTable:
+def parse_create_dynamic_table(cursor: TokenCursor, head: CreateHead) -> CreateDynamicTable:
     name, guarded = created_name(cursor, head)
     clone = clone_source(cursor, head.kind)
     columns = _columns(cursor) if clone is None and cursor.at("(") else ()
@@ -178,7 +178,7 @@ def parse_create_dynamic_table(cursor: Cursor, head: CreateHead) -> CreateDynami
     )  # fmt: skip
 
 
-def _columns(cursor: Cursor) -> tuple[ColumnSpec, ...]:
+def _columns(cursor: TokenCursor) -> tuple[ColumnSpec, ...]:
     cursor.expect("(")
     columns: list[ColumnSpec] = []
     while not columns or cursor.match(","):
@@ -194,7 +194,7 @@ def _columns(cursor: Cursor) -> tuple[ColumnSpec, ...]:
     return tuple(columns)
 
 
-def take_clause(cursor: Cursor, clauses: Clauses) -> None:
+def take_clause(cursor: TokenCursor, clauses: Clauses) -> None:
     cursor.match("WITH")
     for words, feature in _ELSEWHERE.items():
         if cursor.at(*words):
@@ -220,7 +220,7 @@ def take_clause(cursor: Cursor, clauses: Clauses) -> None:
 # -- ALTER ------------------------------------------------------------------------------------------------------------
 
 
-def parse_alter_dynamic_table(cursor: Cursor, kind: ObjectType) -> AlterDynamicTable:
+def parse_alter_dynamic_table(cursor: TokenCursor, kind: ObjectType) -> AlterDynamicTable:
     guarded = if_exists(cursor)
     names = [object_name(cursor, kind)]
     while cursor.match(","):
@@ -230,7 +230,7 @@ def parse_alter_dynamic_table(cursor: Cursor, kind: ObjectType) -> AlterDynamicT
     return AlterDynamicTable(tuple(names), _actions(cursor, kind), guarded)
 
 
-def _actions(cursor: Cursor, kind: ObjectType) -> tuple[Action, ...]:
+def _actions(cursor: TokenCursor, kind: ObjectType) -> tuple[Action, ...]:
     verb = cursor.expect_any(
         ("SUSPEND", "RESUME", "REFRESH", "RENAME", "SWAP", "CLUSTER", "DROP", "ALTER", "MODIFY", "ADD", "SET", "UNSET")
     )
@@ -264,7 +264,7 @@ def _actions(cursor: Cursor, kind: ObjectType) -> tuple[Action, ...]:
     return _set(cursor) if verb == "SET" else _unset(cursor)
 
 
-def _column_comments(cursor: Cursor) -> tuple[Action, ...]:
+def _column_comments(cursor: TokenCursor) -> tuple[Action, ...]:
     bracketed = cursor.match("(")
     actions: list[Action] = []
     while not actions or cursor.match(","):
@@ -283,7 +283,7 @@ def _column_comments(cursor: Cursor) -> tuple[Action, ...]:
     return tuple(actions)
 
 
-def _set(cursor: Cursor) -> tuple[Action, ...]:
+def _set(cursor: TokenCursor) -> tuple[Action, ...]:
     actions: list[Action] = []
     while not actions or not cursor.at_end:
         if cursor.match("FROZEN", "WHERE") or cursor.match("IMMUTABLE", "WHERE"):
@@ -301,7 +301,7 @@ def _set(cursor: Cursor) -> tuple[Action, ...]:
     return tuple(actions)
 
 
-def _unset(cursor: Cursor) -> tuple[Action, ...]:
+def _unset(cursor: TokenCursor) -> tuple[Action, ...]:
     if cursor.match("FROZEN", "WHERE") or cursor.match("IMMUTABLE", "WHERE"):
         return (SetFrozen(None),)
     token = cursor.peek()
@@ -315,7 +315,7 @@ def _unset(cursor: Cursor) -> tuple[Action, ...]:
 # -- EXPLAIN ----------------------------------------------------------------------------------------------------------
 
 
-def parse_explain_dynamic_table(cursor: Cursor) -> ExplainDynamicTable:
+def parse_explain_dynamic_table(cursor: TokenCursor) -> ExplainDynamicTable:
     """Behind EXPLAIN DYNAMIC TABLE."""
     if cursor.match("AS"):
         return ExplainDynamicTable(query=cursor.rest())

@@ -10,29 +10,29 @@ from snowmelt.sql.statements.base import (
     TimePoint,
 )
 from snowmelt.sql.statements.create_rules import CreateHead
-from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.statements.cursor import TokenCursor
 from snowmelt.sql.statements.kinds import name_parts
 
 
-def if_not_exists(cursor: Cursor) -> bool:
+def if_not_exists(cursor: TokenCursor) -> bool:
     if not cursor.match("IF"):
         return False
     cursor.expect("NOT", "EXISTS")
     return True
 
 
-def if_exists(cursor: Cursor) -> bool:
+def if_exists(cursor: TokenCursor) -> bool:
     if not cursor.match("IF"):
         return False
     cursor.expect("EXISTS")
     return True
 
 
-def object_name(cursor: Cursor, kind: ObjectType) -> NameRef:
+def object_name(cursor: TokenCursor, kind: ObjectType) -> NameRef:
     return cursor.name(name_parts(kind))
 
 
-def created_name(cursor: Cursor, head: CreateHead) -> tuple[NameRef, bool]:
+def created_name(cursor: TokenCursor, head: CreateHead) -> tuple[NameRef, bool]:
     """`[IF NOT EXISTS] name`, in either order as Snowflake takes it; the flag says if it was there."""
     guarded = if_not_exists(cursor)
     name = object_name(cursor, head.kind)
@@ -43,7 +43,7 @@ def created_name(cursor: Cursor, head: CreateHead) -> tuple[NameRef, bool]:
     return name, guarded
 
 
-def time_point(cursor: Cursor) -> TimePoint | None:
+def time_point(cursor: TokenCursor) -> TimePoint | None:
     """`AT (…)` or `BEFORE (…)`."""
     word = cursor.match_any(("AT", "BEFORE"))
     if word is None:
@@ -60,13 +60,13 @@ def time_point(cursor: Cursor) -> TimePoint | None:
     )
 
 
-def clone_source(cursor: Cursor, kind: ObjectType) -> CloneSource | None:
+def clone_source(cursor: TokenCursor, kind: ObjectType) -> CloneSource | None:
     if not cursor.match("CLONE"):
         return None
     name = object_name(cursor, kind)
     return CloneSource(name, time_point(cursor))
 
 
-def refuse_tags(cursor: Cursor, kind: str) -> None:
+def refuse_tags(cursor: TokenCursor, kind: str) -> None:
     if cursor.at("TAG", "(") or cursor.at("WITH", "TAG"):
         raise errors.unsupported(f"CREATE {kind} … TAG")

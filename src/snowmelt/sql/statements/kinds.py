@@ -14,10 +14,10 @@ from snowmelt.core.composing import Composed
 from snowmelt.core.kinds import OWN_TYPES
 from snowmelt.sql.statements.base import Action, Annotation, ObjectType, Statement, StatementKind
 from snowmelt.sql.statements.create_rules import CreateRule
-from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.statements.cursor import TokenCursor
 
-Parser = Callable[[Cursor], Statement]
-AlterParser = Callable[[Cursor, ObjectType], Statement]
+Parser = Callable[[TokenCursor], Statement]
+AlterParser = Callable[[TokenCursor, ObjectType], Statement]
 Classified = StatementKind | Callable[[Any], StatementKind]
 """What a statement is, or how to tell that from the statement."""
 
@@ -58,7 +58,7 @@ class AnnotationSyntax:
     """A clause that ALTER of every table, view, schema and database takes: `SET TAG …`."""
 
     word: str
-    parse: Callable[[Cursor, str, str | None], Annotation]
+    parse: Callable[[TokenCursor, str, str | None], Annotation]
     """Reads what follows the verb (SET or UNSET), from the word on. The last argument is the column, if any."""
 
 
@@ -69,7 +69,7 @@ class ClauseSyntax:
     verb: str
     words: tuple[str, ...]
     """What follows the verb."""
-    parse: Callable[[Cursor], Action]
+    parse: Callable[[TokenCursor], Action]
     """Reads what follows the words."""
     of_dynamic: bool = True
     """Whether ALTER DYNAMIC TABLE has it too."""
@@ -181,7 +181,7 @@ def has_arguments(kind: ObjectType) -> bool:
     return kind in grammar().with_arguments
 
 
-def annotation(cursor: Cursor, verb: str, column: str | None = None) -> Annotation | None:
+def annotation(cursor: TokenCursor, verb: str, column: str | None = None) -> Annotation | None:
     """The clause of a feature that follows SET or UNSET; None for the options of the object itself."""
     for known in grammar().annotations:
         if cursor.at(known.word) and cursor.peek(1).word != "=":
@@ -189,7 +189,7 @@ def annotation(cursor: Cursor, verb: str, column: str | None = None) -> Annotati
     return None
 
 
-def table_clause(cursor: Cursor, verb: str, *, dynamic: bool = False) -> Action | None:
+def table_clause(cursor: TokenCursor, verb: str, *, dynamic: bool = False) -> Action | None:
     """The clause of a feature that follows a verb of ALTER TABLE; None where the words are no feature's."""
     for known in grammar().clauses:
         if known.verb == verb and (known.of_dynamic or not dynamic) and cursor.match(*known.words):

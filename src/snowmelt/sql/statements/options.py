@@ -14,10 +14,10 @@ from typing import Annotated, Any, TypeVar, cast, get_type_hints
 
 from snowmelt.core import errors
 from snowmelt.sql.statements.base import NameRef
-from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.statements.cursor import TokenCursor
 from snowmelt.sql.tokens import TokenKind
 
-Reader = Callable[[Cursor, str], Any]
+Reader = Callable[[TokenCursor, str], Any]
 
 
 class Outside(Enum):
@@ -57,7 +57,7 @@ Model = TypeVar("Model", bound=Options)
 # Readers: each takes the value that comes next and names the option in its error.
 
 
-def text(cursor: Cursor, name: str) -> str:
+def text(cursor: TokenCursor, name: str) -> str:
     return cursor.string()
 
 
@@ -68,7 +68,7 @@ class CommentOption(Options):
     comment: Annotated[str | None, text] = None
 
 
-def whole(cursor: Cursor, name: str) -> int:
+def whole(cursor: TokenCursor, name: str) -> int:
     token = cursor.peek()
     if token.kind is TokenKind.STRING:
         if not token.text.isascii() or not token.text.isdigit() or len(token.text) > 38:
@@ -77,7 +77,7 @@ def whole(cursor: Cursor, name: str) -> int:
     return cursor.whole()
 
 
-def boolean(cursor: Cursor, name: str) -> bool:
+def boolean(cursor: TokenCursor, name: str) -> bool:
     token = cursor.peek()
     if token.kind not in (TokenKind.WORD, TokenKind.STRING):
         raise cursor.unexpected()
@@ -88,7 +88,7 @@ def boolean(cursor: Cursor, name: str) -> bool:
     return value
 
 
-def word(cursor: Cursor, name: str) -> str:
+def word(cursor: TokenCursor, name: str) -> str:
     """A bare word or a string, upper-cased: Snowflake takes both for most enumerations."""
     if cursor.at_kind(TokenKind.STRING) or cursor.at_kind(TokenKind.QUOTED):
         return cursor.advance().text.upper()
@@ -98,7 +98,7 @@ def word(cursor: Cursor, name: str) -> str:
     return cursor.advance().word
 
 
-def tags(cursor: Cursor, name: str) -> tuple[tuple[str, str], ...]:
+def tags(cursor: TokenCursor, name: str) -> tuple[tuple[str, str], ...]:
     """`('layer' = 'gold', 'certified')`; a tag without a value has the empty one."""
     cursor.expect("(")
     found: dict[str, str] = {}
@@ -110,7 +110,7 @@ def tags(cursor: Cursor, name: str) -> tuple[tuple[str, str], ...]:
     return tuple(found.items())
 
 
-def strings(cursor: Cursor, name: str) -> tuple[str, ...]:
+def strings(cursor: TokenCursor, name: str) -> tuple[str, ...]:
     """`('a', 'b')`, perhaps empty."""
     cursor.expect("(")
     found: list[str] = []
@@ -121,11 +121,11 @@ def strings(cursor: Cursor, name: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def name_reference(cursor: Cursor, name: str) -> NameRef:
+def name_reference(cursor: TokenCursor, name: str) -> NameRef:
     return cursor.name()
 
 
-def no_collation(cursor: Cursor, name: str) -> str:
+def no_collation(cursor: TokenCursor, name: str) -> str:
     """Only the empty one, which is the default: any other would order and compare texts in another way."""
     value = cursor.string()
     if value:
@@ -139,7 +139,7 @@ NO_COLLATION = WithoutEffect("only '' is accepted, which is the default")
 def only_default(default: bool) -> Reader:
     """A flag whose other value would give other rows, and is not here."""
 
-    def read(cursor: Cursor, name: str) -> bool:
+    def read(cursor: TokenCursor, name: str) -> bool:
         if boolean(cursor, name) is not default:
             raise errors.unsupported(f"{name} = {str(not default).upper()}")
         return default
@@ -148,7 +148,7 @@ def only_default(default: bool) -> Reader:
 
 
 def one_of(*allowed: str) -> Reader:
-    def read(cursor: Cursor, name: str) -> str:
+    def read(cursor: TokenCursor, name: str) -> str:
         shown = cursor.peek().text
         value = word(cursor, name)
         if value not in allowed:
@@ -170,12 +170,12 @@ def _readers(model: Any) -> dict[str, Reader]:
     return {item.name.upper(): hints[item.name].__metadata__[0] for item in fields(model)}
 
 
-def at_option(cursor: Cursor) -> bool:
+def at_option(cursor: TokenCursor) -> bool:
     return cursor.at_kind(TokenKind.WORD) and cursor.peek(1).word == "="
 
 
 def read_options(
-    cursor: Cursor, model: type[Model], kind: str, *, extra: Collection[str] = (), commas: bool = True
+    cursor: TokenCursor, model: type[Model], kind: str, *, extra: Collection[str] = (), commas: bool = True
 ) -> Model:
     """All `NAME = value` pairs that come next. An unknown NAME is an invalid property of `kind`.
 
@@ -196,14 +196,14 @@ def read_options(
     return model(**values)
 
 
-def read_required_options(cursor: Cursor, model: type[Model], kind: str) -> Model:
+def read_required_options(cursor: TokenCursor, model: type[Model], kind: str) -> Model:
     """As `read_options`, for SET: at least one must be there."""
     if not at_option(cursor):
         raise cursor.unexpected()
     return read_options(cursor, model, kind)
 
 
-def read_unset(cursor: Cursor, model: type[Options], kind: str, *, extra: Collection[str] = ()) -> tuple[str, ...]:
+def read_unset(cursor: TokenCursor, model: type[Options], kind: str, *, extra: Collection[str] = ()) -> tuple[str, ...]:
     """The option names after UNSET."""
     found: list[str] = []
     known = readers(model)

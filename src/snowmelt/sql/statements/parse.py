@@ -25,7 +25,7 @@ from snowmelt.sql.statements import (
 )
 from snowmelt.sql.statements.base import AnonymousBlock, Explain, ObjectType, Query, Statement
 from snowmelt.sql.statements.create_rules import CreateHead, CreateRule
-from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.statements.cursor import TokenCursor
 from snowmelt.sql.statements.kinds import AlterParser, Parser, grammar
 from snowmelt.sql.statements.unsupported import KINDS, LEADING_WORDS
 from snowmelt.sql.tokens import SqlText, TokenKind, block_end, starts_block
@@ -35,7 +35,7 @@ Row = TypeVar("Row")
 
 def parse_statement(sql: SqlText | str) -> Statement:
     """One statement. For any other text it raises a `SnowmeltError`, and never another exception."""
-    cursor = Cursor(sql)
+    cursor = TokenCursor(sql)
     if cursor.at_end:
         raise errors.empty_statement()
     if starts_block(cursor.tokens, 0):
@@ -49,7 +49,7 @@ def parse_statement(sql: SqlText | str) -> Statement:
     return statement
 
 
-def _base_parser(cursor: Cursor, word: str) -> Parser:
+def _base_parser(cursor: TokenCursor, word: str) -> Parser:
     parser = STATEMENTS.get(word)
     if parser is None:
         raise errors.unsupported(word) if word in LEADING_WORDS else cursor.unexpected()
@@ -58,7 +58,7 @@ def _base_parser(cursor: Cursor, word: str) -> Parser:
     return parser
 
 
-def _own_parser(cursor: Cursor, word: str) -> Parser | None:
+def _own_parser(cursor: TokenCursor, word: str) -> Parser | None:
     """The parser of a statement that a feature brings. Its first words have been read then."""
     for words, parser in grammar().verbs.get(word, ()):
         if cursor.match(*words):
@@ -66,13 +66,13 @@ def _own_parser(cursor: Cursor, word: str) -> Parser | None:
     return None
 
 
-def _query(cursor: Cursor) -> Query:
+def _query(cursor: TokenCursor) -> Query:
     if cursor.at("WITH"):
         _refuse_other_ends(cursor)
     return Query(cursor.rest())
 
 
-def _refuse_other_ends(cursor: Cursor) -> None:
+def _refuse_other_ends(cursor: TokenCursor) -> None:
     """Behind its common table expressions a WITH holds a query only; a Query never changes rows."""
     if cursor.peek(2).word == "AS" and cursor.peek(3).word == "PROCEDURE":
         raise errors.unsupported("WITH … AS PROCEDURE")
@@ -86,14 +86,14 @@ def _refuse_other_ends(cursor: Cursor) -> None:
             return
 
 
-def _block(cursor: Cursor) -> AnonymousBlock:
+def _block(cursor: TokenCursor) -> AnonymousBlock:
     cursor.index = block_end(cursor.tokens, 0)
     text = cursor.since(0)
     cursor.done()
     return AnonymousBlock(text)
 
 
-def _explain(cursor: Cursor) -> Statement:
+def _explain(cursor: TokenCursor) -> Statement:
     if not cursor.match("USING"):
         return Explain(cursor.rest())
     word = cursor.expect_any(("TABULAR", "JSON", "TEXT"))
@@ -101,7 +101,7 @@ def _explain(cursor: Cursor) -> Statement:
     return Explain(text, "JSON" if word == "JSON" else "TEXT" if word == "TEXT" else "TABULAR")
 
 
-def _create(cursor: Cursor) -> Statement:
+def _create(cursor: TokenCursor) -> Statement:
     or_replace = cursor.match("OR", "REPLACE")
     or_alter = not or_replace and cursor.match("OR", "ALTER")
     modifiers: set[str] = set()
@@ -122,7 +122,7 @@ def _create(cursor: Cursor) -> Statement:
     return rule.parse(cursor, CreateHead(kind, or_replace, or_alter, frozenset(modifiers)))
 
 
-def _alter(cursor: Cursor) -> Statement:
+def _alter(cursor: TokenCursor) -> Statement:
     _refuse_longer(cursor, "ALTER")
     if cursor.match("SESSION"):
         return session.parse_alter_session(cursor)
@@ -132,17 +132,17 @@ def _alter(cursor: Cursor) -> Statement:
     return parser(cursor, kind)
 
 
-def _drop(cursor: Cursor) -> Statement:
+def _drop(cursor: TokenCursor) -> Statement:
     kind, _ = _take_kind(cursor, _all_types(), "DROP")
     return changes.parse_drop(cursor, kind)
 
 
-def _undrop(cursor: Cursor) -> Statement:
+def _undrop(cursor: TokenCursor) -> Statement:
     kind, _ = _take_kind(cursor, chain(UNDROP.items(), grammar().undropped.items()), "UNDROP")
     return changes.parse_undrop(cursor, kind)
 
 
-def _execute(cursor: Cursor) -> Statement:
+def _execute(cursor: TokenCursor) -> Statement:
     for kind in grammar().kinds:
         if kind.execute is not None and cursor.match(*kind.name.split()):
             return kind.execute(cursor)
@@ -151,7 +151,7 @@ def _execute(cursor: Cursor) -> Statement:
     raise cursor.unexpected()
 
 
-def _comment(cursor: Cursor) -> Statement:
+def _comment(cursor: TokenCursor) -> Statement:
     guarded = cursor.match("IF", "EXISTS")
     cursor.expect("ON")
     if cursor.match("COLUMN"):
@@ -160,7 +160,7 @@ def _comment(cursor: Cursor) -> Statement:
     return changes.parse_comment_on(cursor, kind, guarded=guarded)
 
 
-def _at_kind(cursor: Cursor) -> bool:
+def _at_kind(cursor: TokenCursor) -> bool:
     """Whether a kind of several words comes next that begins like a modifier: EXTERNAL TABLE, …"""
     return any(" " in kind and cursor.at(*kind.split()) for kind in KINDS)
 
@@ -169,7 +169,7 @@ def _all_types() -> Iterable[tuple[ObjectType, None]]:
     return ((kind, None) for kind in grammar().types)
 
 
-def _refuse_longer(cursor: Cursor, verb: str) -> None:
+def _refuse_longer(cursor: TokenCursor, verb: str) -> None:
     """DATABASE ROLE r is no database that is called ROLE, nor SESSION POLICY a session."""
     for name in KINDS:
         words = name.split()
@@ -178,7 +178,7 @@ def _refuse_longer(cursor: Cursor, verb: str) -> None:
             raise errors.unsupported(f"{verb} {name}")
 
 
-def _take_kind(cursor: Cursor, table: Iterable[tuple[ObjectType, Row]], verb: str) -> tuple[ObjectType, Row]:
+def _take_kind(cursor: TokenCursor, table: Iterable[tuple[ObjectType, Row]], verb: str) -> tuple[ObjectType, Row]:
     _refuse_longer(cursor, verb)
     for kind, row in table:
         if cursor.match(*kind.split()):

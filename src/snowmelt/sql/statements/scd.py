@@ -9,7 +9,7 @@ from snowmelt.core import errors
 from snowmelt.core.names import quote
 from snowmelt.sql.scd import Dimension
 from snowmelt.sql.statements.create_rules import CreateHead, CreateRule
-from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.statements.cursor import TokenCursor
 from snowmelt.sql.statements.dynamic_tables import (
     Clauses,
     CreateDynamicTable,
@@ -40,7 +40,7 @@ class _Declared:
         self.dimension[name] = value
 
 
-def parse_create_scd_table(cursor: Cursor, head: CreateHead) -> CreateDynamicTable:
+def parse_create_scd_table(cursor: TokenCursor, head: CreateHead) -> CreateDynamicTable:
     """Behind CREATE [OR …] [TRANSIENT] SCD."""
     cursor.expect("TYPE")
     type_ = _type(cursor)
@@ -65,7 +65,7 @@ def parse_create_scd_table(cursor: Cursor, head: CreateHead) -> CreateDynamicTab
     )  # fmt: skip
 
 
-def _type(cursor: Cursor) -> Literal[1, 2, 3]:
+def _type(cursor: TokenCursor) -> Literal[1, 2, 3]:
     token = cursor.peek()
     match cursor.whole():
         case 1:
@@ -77,7 +77,7 @@ def _type(cursor: Cursor) -> Literal[1, 2, 3]:
     raise cursor.unexpected(token)
 
 
-def _clause(cursor: Cursor, declared: _Declared) -> None:
+def _clause(cursor: TokenCursor, declared: _Declared) -> None:
     if cursor.match("KEY"):
         declared.put("key", cursor.identifiers())
     elif cursor.match("SEQUENCE", "BY"):
@@ -95,7 +95,7 @@ def _clause(cursor: Cursor, declared: _Declared) -> None:
         take_clause(cursor, declared.options)
 
 
-def _source(cursor: Cursor) -> tuple[str, ...] | None:
+def _source(cursor: TokenCursor) -> tuple[str, ...] | None:
     """Takes what stands behind FROM; the name of the stream if it is one."""
     if cursor.at("("):
         cursor.inside()

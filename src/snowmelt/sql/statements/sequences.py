@@ -9,7 +9,7 @@ from snowmelt.sql.statements.base import Action, NameRef, ObjectType, Statement
 from snowmelt.sql.statements.changes import RenameTo, UnsetOptions
 from snowmelt.sql.statements.columns import start_and_increment
 from snowmelt.sql.statements.create_rules import CreateHead, CreateRule
-from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.statements.cursor import TokenCursor
 from snowmelt.sql.statements.heads import created_name, if_exists, object_name
 
 
@@ -40,7 +40,7 @@ class AlterSequence(Statement):
     if_exists: bool = False
 
 
-def parse_create_sequence(cursor: Cursor, head: CreateHead) -> CreateSequence:
+def parse_create_sequence(cursor: TokenCursor, head: CreateHead) -> CreateSequence:
     name, guarded = created_name(cursor, head)
     cursor.match("WITH")
     start, step = start_and_increment(cursor)
@@ -52,17 +52,17 @@ def parse_create_sequence(cursor: Cursor, head: CreateHead) -> CreateSequence:
     return CreateSequence(name, head.or_replace, guarded, start, step, ordered, comment)
 
 
-def _comment(cursor: Cursor) -> str | None:
+def _comment(cursor: TokenCursor) -> str | None:
     return cursor.string() if cursor.match("COMMENT", "=") else None
 
 
-def parse_alter_sequence(cursor: Cursor, kind: ObjectType) -> AlterSequence:
+def parse_alter_sequence(cursor: TokenCursor, kind: ObjectType) -> AlterSequence:
     guarded = if_exists(cursor)
     name = object_name(cursor, kind)
     return AlterSequence(name, _action(cursor, kind), guarded)
 
 
-def _action(cursor: Cursor, kind: ObjectType) -> Action:
+def _action(cursor: TokenCursor, kind: ObjectType) -> Action:
     if cursor.match("RENAME", "TO"):
         return RenameTo(object_name(cursor, kind))
     if cursor.match("UNSET"):

@@ -7,7 +7,7 @@ from typing import Literal
 
 from snowmelt.core import errors
 from snowmelt.sql.statements.base import NameRef, Statement
-from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.statements.cursor import TokenCursor
 from snowmelt.sql.tokens import SqlText, TokenKind
 
 ParameterValue = str | int | float | bool
@@ -55,7 +55,7 @@ class Rollback(Statement):
     pass
 
 
-def parse_use(cursor: Cursor) -> Use:
+def parse_use(cursor: TokenCursor) -> Use:
     if cursor.match("SECONDARY"):
         cursor.expect("ROLES")
         if cursor.at("ALL"):
@@ -79,7 +79,7 @@ def parse_use(cursor: Cursor) -> Use:
     return Use(None, cursor.name(2))
 
 
-def parse_set(cursor: Cursor) -> SetVariables:
+def parse_set(cursor: TokenCursor) -> SetVariables:
     if not cursor.at("("):
         name = cursor.identifier()
         cursor.expect("=")
@@ -95,7 +95,7 @@ def parse_set(cursor: Cursor) -> SetVariables:
     return SetVariables(tuple(zip(names, values, strict=True)))
 
 
-def parse_unset(cursor: Cursor) -> UnsetVariables:
+def parse_unset(cursor: TokenCursor) -> UnsetVariables:
     if cursor.at("("):
         return UnsetVariables(cursor.identifiers())
     names = [cursor.identifier()]
@@ -104,15 +104,15 @@ def parse_unset(cursor: Cursor) -> UnsetVariables:
     return UnsetVariables(tuple(names))
 
 
-def parse_alter_session(cursor: Cursor) -> AlterParameters:
+def parse_alter_session(cursor: TokenCursor) -> AlterParameters:
     return _alter_parameters(cursor, "SESSION")
 
 
-def parse_alter_account(cursor: Cursor) -> AlterParameters:
+def parse_alter_account(cursor: TokenCursor) -> AlterParameters:
     return _alter_parameters(cursor, "ACCOUNT")
 
 
-def _alter_parameters(cursor: Cursor, level: Literal["SESSION", "ACCOUNT"]) -> AlterParameters:
+def _alter_parameters(cursor: TokenCursor, level: Literal["SESSION", "ACCOUNT"]) -> AlterParameters:
     if cursor.match("UNSET"):
         names = [cursor.identifier()]
         while not cursor.at_end:
@@ -130,7 +130,7 @@ def _alter_parameters(cursor: Cursor, level: Literal["SESSION", "ACCOUNT"]) -> A
     return AlterParameters(level, settings=tuple(settings))
 
 
-def parameter_value(cursor: Cursor) -> ParameterValue:
+def parameter_value(cursor: TokenCursor) -> ParameterValue:
     """A literal or a bare word, as parameters take them: TRUE and FALSE are booleans, numbers are numbers."""
     token = cursor.peek()
     if token.kind is TokenKind.STRING:
@@ -148,26 +148,26 @@ def parameter_value(cursor: Cursor) -> ParameterValue:
     return sign * float(token.text)
 
 
-def parse_begin(cursor: Cursor) -> Begin:
+def parse_begin(cursor: TokenCursor) -> Begin:
     """After BEGIN; the caller has made sure that this is no block."""
     cursor.match_any(("TRANSACTION", "WORK"))
     return _named(cursor)
 
 
-def parse_start(cursor: Cursor) -> Begin:
+def parse_start(cursor: TokenCursor) -> Begin:
     cursor.expect("TRANSACTION")
     return _named(cursor)
 
 
-def _named(cursor: Cursor) -> Begin:
+def _named(cursor: TokenCursor) -> Begin:
     return Begin(cursor.identifier() if cursor.match("NAME") else None)
 
 
-def parse_commit(cursor: Cursor) -> Commit:
+def parse_commit(cursor: TokenCursor) -> Commit:
     cursor.match("WORK")
     return Commit()
 
 
-def parse_rollback(cursor: Cursor) -> Rollback:
+def parse_rollback(cursor: TokenCursor) -> Rollback:
     cursor.match("WORK")
     return Rollback()

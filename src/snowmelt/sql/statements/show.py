@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from snowmelt.core import errors
 from snowmelt.sql.statements.base import NameRef, Statement
-from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.statements.cursor import TokenCursor
 from snowmelt.sql.statements.kinds import grammar
 from snowmelt.sql.tokens import SqlText, TokenKind
 
@@ -57,7 +57,7 @@ class ShowStatement(Statement):
     """What follows SHOW GRANTS, as written: `ON TABLE t`, `TO ROLE r`, …"""
 
 
-def parse_show(cursor: Cursor) -> ShowStatement:
+def parse_show(cursor: TokenCursor) -> ShowStatement:
     terse = cursor.match("TERSE")
     kind = _kind(cursor)
     if kind in ("GRANTS", "FUTURE GRANTS"):
@@ -88,7 +88,7 @@ def parse_show(cursor: Cursor) -> ShowStatement:
     return ShowStatement(kind, terse, history, like, scope, starts_with, limit, from_name, root_only)
 
 
-def _kind(cursor: Cursor) -> str:
+def _kind(cursor: TokenCursor) -> str:
     for kind in shown_kinds():
         if cursor.match(*kind.split()):
             return kind
@@ -101,7 +101,7 @@ def _kind(cursor: Cursor) -> str:
     raise cursor.unexpected()
 
 
-def _scope(cursor: Cursor) -> ShowScope:
+def _scope(cursor: TokenCursor) -> ShowScope:
     for kind in _SCOPES:
         words = kind.split()
         # `IN schema.t` names something that is called SCHEMA.

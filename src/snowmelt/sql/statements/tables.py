@@ -15,7 +15,7 @@ from snowmelt.sql.statements.columns import (
     table_constraint,
 )
 from snowmelt.sql.statements.create_rules import CreateHead, CreateRule
-from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.statements.cursor import TokenCursor
 from snowmelt.sql.statements.heads import clone_source, created_name, if_exists, refuse_tags
 from snowmelt.sql.statements.options import (
     NO_COLLATION,
@@ -69,7 +69,7 @@ class Truncate(Statement):
     if_exists: bool = False
 
 
-def parse_create_table(cursor: Cursor, head: CreateHead) -> CreateTable:
+def parse_create_table(cursor: TokenCursor, head: CreateHead) -> CreateTable:
     name, guarded = created_name(cursor, head)
     columns: list[ColumnSpec] = []
     constraints: list[Constraint] = []
@@ -115,7 +115,7 @@ def _refuse_or_alter(head: CreateHead, *, guarded: bool, filled: bool) -> None:
         raise errors.unsupported("CREATE OR ALTER TABLE … AS, LIKE or CLONE")
 
 
-def _table_elements(cursor: Cursor, columns: list[ColumnSpec], constraints: list[Constraint]) -> Token | None:
+def _table_elements(cursor: TokenCursor, columns: list[ColumnSpec], constraints: list[Constraint]) -> Token | None:
     """Fills the lists. The result is the token that stands where the first missing type should."""
     untyped: Token | None = None
     while True:
@@ -137,7 +137,7 @@ def _table_elements(cursor: Cursor, columns: list[ColumnSpec], constraints: list
     return untyped
 
 
-def _table_tail(cursor: Cursor) -> tuple[tuple[SqlText, ...], TableOptions, bool]:
+def _table_tail(cursor: TokenCursor) -> tuple[tuple[SqlText, ...], TableOptions, bool]:
     """What follows the columns, in any order."""
     cluster_by: tuple[SqlText, ...] = ()
     copy_grants = False
@@ -164,7 +164,7 @@ def _table_tail(cursor: Cursor) -> tuple[tuple[SqlText, ...], TableOptions, bool
     return cluster_by, options, copy_grants
 
 
-def clustering_keys(cursor: Cursor) -> tuple[SqlText, ...]:
+def clustering_keys(cursor: TokenCursor) -> tuple[SqlText, ...]:
     """`(a, TO_DATE(b))`, also as `LINEAR(…)`, which is how SHOW prints it."""
     cursor.match("LINEAR")
     keys = cursor.expression_list()
@@ -173,7 +173,7 @@ def clustering_keys(cursor: Cursor) -> tuple[SqlText, ...]:
     return keys
 
 
-def parse_truncate(cursor: Cursor) -> Truncate:
+def parse_truncate(cursor: TokenCursor) -> Truncate:
     cursor.match("TABLE")
     guarded = if_exists(cursor)
     return Truncate(cursor.name(), guarded)

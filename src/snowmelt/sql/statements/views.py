@@ -17,7 +17,7 @@ from snowmelt.sql.statements.changes import (
     refuse_governance,
 )
 from snowmelt.sql.statements.create_rules import CreateHead, CreateRule
-from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.statements.cursor import TokenCursor
 from snowmelt.sql.statements.heads import created_name, if_exists, object_name, refuse_tags
 from snowmelt.sql.statements.kinds import annotation
 from snowmelt.sql.statements.options import (
@@ -72,7 +72,7 @@ class AlterView(Statement):
     if_exists: bool = False
 
 
-def parse_create_view(cursor: Cursor, head: CreateHead) -> CreateView:
+def parse_create_view(cursor: TokenCursor, head: CreateHead) -> CreateView:
     name, guarded = created_name(cursor, head)
     columns: list[ViewColumn] = []
     pieces: list[ViewOptions] = []
@@ -98,7 +98,7 @@ def parse_create_view(cursor: Cursor, head: CreateHead) -> CreateView:
     )  # fmt: skip
 
 
-def _columns(cursor: Cursor) -> list[ViewColumn]:
+def _columns(cursor: TokenCursor) -> list[ViewColumn]:
     cursor.expect("(")
     columns: list[ViewColumn] = []
     seen: set[str] = set()
@@ -114,13 +114,13 @@ def _columns(cursor: Cursor) -> list[ViewColumn]:
     return columns
 
 
-def parse_alter_view(cursor: Cursor, kind: ObjectType) -> AlterView:
+def parse_alter_view(cursor: TokenCursor, kind: ObjectType) -> AlterView:
     guarded = if_exists(cursor)
     name = object_name(cursor, kind)
     return AlterView(name, _actions(cursor, kind), guarded)
 
 
-def _actions(cursor: Cursor, kind: ObjectType) -> tuple[Action, ...]:
+def _actions(cursor: TokenCursor, kind: ObjectType) -> tuple[Action, ...]:
     verb = cursor.expect_any(("RENAME", "SWAP", "SET", "UNSET", "ALTER", "MODIFY", "ADD", "DROP"))
     if verb in ("SET", "UNSET") and (clause := annotation(cursor, verb)) is not None:
         return (clause,)
@@ -146,7 +146,7 @@ def _actions(cursor: Cursor, kind: ObjectType) -> tuple[Action, ...]:
     return (UnsetOptions(read_unset(cursor, ViewOptions, kind)),)
 
 
-def _column_comment(cursor: Cursor, column: str) -> Action:
+def _column_comment(cursor: TokenCursor, column: str) -> Action:
     if cursor.match("UNSET"):
         if (clause := annotation(cursor, "UNSET", column)) is not None:
             return clause

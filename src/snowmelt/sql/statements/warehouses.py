@@ -9,7 +9,7 @@ from snowmelt.core import errors
 from snowmelt.sql.statements.base import Action, NameRef, ObjectType, Statement
 from snowmelt.sql.statements.changes import RenameTo, SetOptions, UnsetOptions, refuse_governance
 from snowmelt.sql.statements.create_rules import CreateHead, CreateRule
-from snowmelt.sql.statements.cursor import Cursor
+from snowmelt.sql.statements.cursor import TokenCursor
 from snowmelt.sql.statements.heads import created_name, if_exists, object_name, refuse_tags
 from snowmelt.sql.statements.options import (
     Options,
@@ -53,7 +53,7 @@ _SHOWN = "kept and shown"
 _ONE_MACHINE = "Spark runs where the server runs"
 
 
-def _size(cursor: Cursor, name: str) -> str:
+def _size(cursor: TokenCursor, name: str) -> str:
     shown = cursor.peek().text
     size = SIZES.get(word(cursor, name).replace("-", ""))
     if size is None:
@@ -61,12 +61,12 @@ def _size(cursor: Cursor, name: str) -> str:
     return size
 
 
-def _seconds_or_null(cursor: Cursor, name: str) -> int:
+def _seconds_or_null(cursor: TokenCursor, name: str) -> int:
     """NULL means never, as 0 does."""
     return 0 if cursor.match("NULL") else whole(cursor, name)
 
 
-def _positive(cursor: Cursor, name: str) -> int:
+def _positive(cursor: TokenCursor, name: str) -> int:
     value = whole(cursor, name)
     if value < 1:
         raise errors.invalid_value(str(value), name)
@@ -134,7 +134,7 @@ class AlterWarehouse(Statement):
     if_exists: bool = False
 
 
-def parse_create_warehouse(cursor: Cursor, head: CreateHead) -> CreateWarehouse:
+def parse_create_warehouse(cursor: TokenCursor, head: CreateHead) -> CreateWarehouse:
     name, guarded = created_name(cursor, head)
     pieces: list[WarehouseOptions] = []
     while True:
@@ -146,20 +146,20 @@ def parse_create_warehouse(cursor: Cursor, head: CreateHead) -> CreateWarehouse:
     return CreateWarehouse(name, head.or_replace, head.or_alter, guarded, options)
 
 
-def parse_alter_warehouse(cursor: Cursor, kind: ObjectType) -> AlterWarehouse:
+def parse_alter_warehouse(cursor: TokenCursor, kind: ObjectType) -> AlterWarehouse:
     guarded = if_exists(cursor)
     name = None if _at_action(cursor) else object_name(cursor, kind)
     return AlterWarehouse(name, _action(cursor, kind), guarded)
 
 
-def _at_action(cursor: Cursor) -> bool:
+def _at_action(cursor: TokenCursor) -> bool:
     """Whether the name was left out. A warehouse may be called SUSPEND: then another verb follows."""
     if not cursor.at_any(("SUSPEND", "RESUME", "ABORT", "RENAME", "SET", "UNSET")):
         return False
     return cursor.peek(1).word not in ("SUSPEND", "RESUME", "ABORT", "RENAME", "SET", "UNSET")
 
 
-def _action(cursor: Cursor, kind: ObjectType) -> Action:
+def _action(cursor: TokenCursor, kind: ObjectType) -> Action:
     verb = cursor.expect_any(("SUSPEND", "RESUME", "ABORT", "RENAME", "SET", "UNSET"))
     refuse_governance(cursor, f"ALTER WAREHOUSE … {verb}")
     match verb:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from snowmelt.ingest.cdc.quick.asking import AskedColumn, PostgresType, asked
-from snowmelt.ingest.cdc.shapes import CapturedShape, SourceColumn
+from snowmelt.ingest.cdc.shapes import CapturedColumn, CapturedShape
 
 if TYPE_CHECKING:
     from psycopg.rows import DictRow
@@ -76,7 +76,7 @@ class QuickTable:
             sql.SQL(", ").join(named), sql.Identifier(*self.name.split(".")), chunk
         )
 
-    def expression(self, item: AskedColumn, column: SourceColumn) -> str:
+    def expression(self, item: AskedColumn, column: CapturedColumn) -> str:
         quoted = _quoted(column.name)
         return item.column(quoted) or item.document(quoted)
 
@@ -118,7 +118,7 @@ def _described(table: DictRow, columns: Sequence[DictRow], *, ranges: bool) -> Q
     shape = CapturedShape(
         name,
         tuple(
-            SourceColumn(column["name"], item.type, item.source_type, column["optional"], None)
+            CapturedColumn(column["name"], item.type, item.source_type, column["optional"], None)
             for column, item in zip(columns, asks, strict=True)
         ),
         tuple(table["key"]),
