@@ -30,7 +30,7 @@ def check_all(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     general = check(GeneralView, number)
     assert "APPEND" not in general
     check(StatefulView, number)
-    monkeypatch.setattr(plan, "Renderer", UnpushedRenderer)
+    monkeypatch.setattr(plan, "PlanRenderer", UnpushedRenderer)
     check(View, number)
 
 

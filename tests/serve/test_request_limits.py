@@ -143,7 +143,7 @@ def test_heads_are_limited(serving: Serving, http: httpx.Client) -> None:
 
 
 def test_a_head_that_does_not_come_is_not_waited_for(serving: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("snowmelt.serve.connections.Connection.head_seconds", 0.5)
+    monkeypatch.setattr("snowmelt.serve.connections.HttpConnection.head_seconds", 0.5)
     for start in (b"", b"GET /healthz HTTP/1.1\r\nhost: lo"):
         with socket.create_connection(("127.0.0.1", serving.port), timeout=60) as connection:
             connection.sendall(start)

@@ -67,11 +67,9 @@ def test_the_demo_runs_in_an_environment_that_has_nothing_else(wheel: Path, tmp_
     environment = tmp_path / "environment"
     subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
     python = environment / "bin" / "python"
-    lines = (
-        line.split(";")[0].split("\\")[0].strip() for line in (ROOT / "requirements-dev.lock").read_text().splitlines()
-    )
+    locked = (line.removesuffix("\\").strip() for line in (ROOT / "requirements-dev.lock").read_text().splitlines())
     constraints = tmp_path / "constraints.txt"
-    constraints.write_text("\n".join(line for line in lines if "==" in line))
+    constraints.write_text("\n".join(line for line in locked if "==" in line and not line.startswith("#")))
     install = [str(python), "-m", "pip", "install", "-q", "-c", str(constraints), f"{wheel}[demo]"]
     subprocess.run(install, check=True, cwd=tmp_path, env=_clean_environment())
     done = subprocess.run(
