@@ -148,7 +148,7 @@ def test_what_is_refused(snowmelt: Command, session: Session, sales: str) -> Non
         sales, *source, "--column", "day", "--start", "2026-01-02", "--end", "2026-01-02"
     )
     assert "The range is missing" in refused(sales, *source, "--column", "day")
-    assert "--from TABLE, or --query" in refused(sales, *RANGE)
+    assert "--from TABLE or --query" in refused(sales, *RANGE)
     session.execute("CREATE VIEW narrow AS SELECT day, shop FROM sales")
     assert "AMOUNT" in refused(sales, "--from", f"{home}.NARROW", *RANGE)
     session.execute("CREATE STREAM sales_changes ON TABLE sales")

@@ -92,7 +92,7 @@ def test_what_does_not_exist_is_refused_before_anything_runs(call: Call) -> None
 def test_nobody_logs_in_to_a_directory(tmp_path: Path) -> None:
     told = CliRunner().invoke(app, ["sql", "--data", str(tmp_path / "d"), "--user", "ann", "-q", "SELECT 1"])
     assert told.exit_code == 3
-    assert "whoever can read its files" in told.stderr
+    assert "everybody who can read its files" in told.stderr
     assert not (tmp_path / "d").exists()
 
 
