@@ -18,7 +18,7 @@ from snowmelt.ivm.operators.limit import Limit
 from snowmelt.ivm.operators.project import Project
 from snowmelt.ivm.operators.scan import Scan
 from snowmelt.ivm.operators.unnest import Unnest
-from snowmelt.ivm.operators.window import Windowed
+from snowmelt.ivm.operators.windowed import Windowed
 from snowmelt.ivm.reasons import NotIncrementalError, Reason
 from snowmelt.ivm.trees import aggregates_in, column_of, has_subquery, number, windows_in
 from snowmelt.sql.notes import note_of

@@ -13,7 +13,7 @@ from snowmelt.ivm.changes import Change, ChangeRules
 from snowmelt.ivm.operators.base import Joined, OuterDomain, Unary
 from snowmelt.ivm.operators.filter import Filter
 from snowmelt.ivm.operators.project import Project
-from snowmelt.ivm.operators.window import Windowed
+from snowmelt.ivm.operators.windowed import Windowed
 from snowmelt.ivm.rendering import PlanRenderer, RenderedRows, Restriction, total_order
 from snowmelt.ivm.trees import call, number
 

@@ -10,7 +10,7 @@ from snowmelt.ivm.algebra import Tables, table_name
 from snowmelt.ivm.cost import Measured
 from snowmelt.ivm.lowering import lower
 from snowmelt.ivm.operators.limit import Limit
-from snowmelt.ivm.operators.window import Windowed
+from snowmelt.ivm.operators.windowed import Windowed
 from snowmelt.ivm.plan import RefreshPlanner
 from snowmelt.ivm.reasons import NotIncrementalError, Reason
 from snowmelt.runtime import errors
