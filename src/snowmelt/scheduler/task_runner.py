@@ -74,7 +74,7 @@ class TaskRunner(DecidingLoop[_Message[Ended]], Generic[Start, Ended]):
         """Without a thread: carry out what is due now and all that follows from it, in the caller's time."""
         while self._decide() or self._running:
             if self._running:
-                self._take(self._received(LONGEST_SLEEP))
+                self._take(self._received(self._sleep()))
         self._pool.shutdown()
 
     # -- the thread -----------------------------------------------------------------------------------------------
