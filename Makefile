@@ -17,6 +17,9 @@ CONSOLE_SOURCES := $(shell find console -path console/node_modules -prune -o -ty
 # Node.js comes from PyPI, as everything else does.
 NPM := PATH="$(abspath $(BIN)):$$PATH" $(BIN)/npm --prefix console --no-update-notifier
 
+# Where it is set, every process that a test starts would compile all modules anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Each candidate is run, not just looked up: version managers put names on PATH that do not start.
 FIND_PYTHON = for python in $(PYTHON) python3 python3.13 python3.12 python3.11 python; do \
 	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && break; python=; done; \

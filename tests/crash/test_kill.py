@@ -43,7 +43,7 @@ def kill_at(zygote: Zygote, folder: Path, place: str, seed: int, lives: int) -> 
 
 @pytest.mark.parametrize("place", [*COMMIT_PLACES, *TABLE_PLACES, *UNDO_PLACES])
 def test_killed_at_every_step(zygote: Zygote, tmp_path: Path, place: str) -> None:
-    kill_at(zygote, tmp_path, place, seed=1, lives=4)
+    kill_at(zygote, tmp_path, place, seed=1, lives=2)
 
 
 @pytest.mark.slow
@@ -62,7 +62,7 @@ def kill_at_random(zygote: Zygote, folder: Path, seed: int, lives: int) -> None:
     assert directory.deaths >= lives // 2
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_killed_at_any_time(zygote: Zygote, tmp_path: Path, seed: int) -> None:
     kill_at_random(zygote, tmp_path, seed, lives=10)
 

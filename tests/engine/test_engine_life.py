@@ -23,9 +23,9 @@ from tests.crash.inspection import check_at_rest
 from tests.support.java import java_of, kill_java
 from tests.support.waiting import wait_until
 
-ROWS = 500
+ROWS = 330
 LONG = f"SELECT COUNT(*) FROM numbers a, numbers b, numbers c WHERE a.n + b.n + c.n < 0 OR a.n + b.n + c.n > {3 * ROWS}"
-"""Long enough to be killed in: 10^8 sums, which match none."""
+"""Long enough to be killed in: 36 million sums, which match none."""
 
 
 @pytest.fixture(scope="module")

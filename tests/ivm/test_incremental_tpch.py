@@ -59,7 +59,9 @@ def test_all_22_are_incremental() -> None:
         RefreshPlanner(lower(bind(query_text(name, SCALE), ALL).tree, ALL))
 
 
-@pytest.mark.parametrize("states", [False, True], ids=["recomputed", "states"])
+@pytest.mark.parametrize(
+    "states", [pytest.param(False, marks=pytest.mark.slow, id="recomputed"), pytest.param(True, id="states")]
+)
 @pytest.mark.parametrize("name", query_names())
 def test_equal_after_every_round(name: str, states: bool) -> None:
     rnd = random.Random(f"{name} {states}")

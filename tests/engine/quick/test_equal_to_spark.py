@@ -148,7 +148,10 @@ ONE_ARGUMENT: dict[str, tuple[list[str], list[str]]] = {
 }
 """Expressions of one value by the function they are about, and the types of that value."""
 _SAME = [(name, name) for name in EACH]
-_MIXED = [*product([*_WHOLE, *_DECIMALS], repeat=2), ("DOUBLE", "DOUBLE")]
+_EXACT = [*_WHOLE, *_DECIMALS]
+_PAIRS = [*product(_EXACT, repeat=2), ("DOUBLE", "DOUBLE")]
+_MIXED = [(one, other) for one, other in _PAIRS if one == other or (EACH.index(one) + EACH.index(other)) % 3 == 0]
+"""Every type of number with itself and with some of the others; `make test-slow` has all pairs."""
 ONE_ARGUMENT |= {
     "snowmelt_check_xml": (["snowmelt_check_xml(_0)"], _TEXTS),
     "snowmelt_parse_ip": (["snowmelt_parse_ip(_0, 'inet')"], _TEXTS),
@@ -283,6 +286,20 @@ def test_a_function_of_two_values(account: Account, lane: QuickLane, function: s
 def test_an_operator(account: Account, lane: QuickLane, operator: str) -> None:
     expressions, kinds = OPERATORS[operator]
     assert sum(assert_equal(account, lane, expressions, pairs(*kind)) for kind in kinds) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("operator", ["arithmetic", "comparison"])
+def test_an_operator_of_any_two_numbers(account: Account, lane: QuickLane, operator: str) -> None:
+    expressions, _ = OPERATORS[operator]
+    assert sum(assert_equal(account, lane, expressions, pairs(*kind)) for kind in _PAIRS if kind not in _MIXED) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("function", ["coalesce", "greatest", "least"])
+def test_a_function_of_any_two_numbers(account: Account, lane: QuickLane, function: str) -> None:
+    expressions, _ = TWO_ARGUMENTS[function]
+    assert sum(assert_equal(account, lane, expressions, pairs(*kind)) for kind in _PAIRS if kind not in _MIXED) > 0
 
 
 CASTS = [(have, want) for have, want in product(EACH, EACH) if have != want]
