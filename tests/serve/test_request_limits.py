@@ -150,5 +150,66 @@ def test_a_head_that_does_not_come_is_not_waited_for(serving: Serving, monkeypat
             assert connection.recv(100) == b""
 
 
+@pytest.mark.parametrize("piece", [b"x: y\r\n", b"x" * 1000], ids=["trailers", "an extension of a chunk"])
+def test_what_stands_around_a_body_is_limited(serving: Serving, piece: bytes) -> None:
+    head = b"POST /telemetry/send/sessionless HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n"
+    start = b"0\r\n" if piece.endswith(b"\n") else b"1;"
+    endless = (piece * (65_536 // len(piece)) for _ in range(400))
+    answer, taken = sent(serving.port, head + start, endless, 20)
+    assert taken < 12 << 20 and (answer.startswith((b"HTTP/1.1 400 ", b"HTTP/1.1 413 ")) or not answer), answer[:100]
+
+
+def test_trailers_are_no_headers(serving: Serving) -> None:
+    token = SnowflakeCaller(serving).token
+    head = b"POST /session/heartbeat HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n"
+    trailer = f'0\r\nauthorization: Snowflake Token="{token}"\r\nconnection: close\r\n\r\n'.encode()
+    answer, _ = sent(serving.port, head + b"connection: close\r\n\r\n" + trailer, iter(()), 20)
+    assert answer.startswith(b"HTTP/1.1 200 ") and b'"code":"390111"' in answer
+
+
+_ONE = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n%s\r\n"
+
+
+def test_requests_may_follow_before_the_answer_but_not_many(serving: Serving) -> None:
+    last = _ONE % b"connection: close\r\n"
+    answer, _ = sent(serving.port, _ONE % b"" * 4 + last, iter(()), 20)
+    assert answer.count(b"HTTP/1.1 200 OK") == 5
+    answer, _ = sent(serving.port, _ONE % b"" * 10_000, iter(()), 20)
+    assert answer.count(b"HTTP/1.1 200 OK") < 10_000
+    assert httpx.get(f"{serving.url}/healthz").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"GET /healthz HTTP/1.1\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nhost: example.org\r\n\r\n",
+        b"POST /telemetry/send/sessionless HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\ncontent-length: 4\r\n\r\n{}  ",
+        b"POST /telemetry/send/sessionless HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\ntransfer-encoding: chunked\r\n"
+        b"\r\n0\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nx : y\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nx: a\x00b\r\n\r\n",
+        b"GET /h\xff HTTP/1.1\r\nhost: localhost\r\n\r\n",
+        b"nonsense\r\n\r\n",
+    ],
+)
+def test_a_head_that_two_readers_could_take_differently_is_refused(serving: Serving, head: bytes) -> None:
+    answer, _ = sent(serving.port, head, iter(()), 20)
+    assert answer.startswith(b"HTTP/1.1 400 ") and answer.count(b"HTTP/1.1 ") == 1, answer[:200]
+
+
+def test_clients_may_offer_another_protocol(serving: Serving) -> None:
+    """Java's own client does, with each request: it gets its answers by HTTP/1.1, one after the other."""
+    offer = "connection: Upgrade, HTTP2-Settings\r\nupgrade: h2c\r\nhttp2-settings: AAEAAEAAAAIAAAABAAMAAABk\r\n"
+    request = f"POST /telemetry/send/sessionless HTTP/1.1\r\nhost: localhost\r\n{offer}content-length: 2\r\n\r\n{{}}"
+    with socket.create_connection(("127.0.0.1", serving.port), timeout=20) as connection:
+        for _ in range(3):
+            connection.sendall(request.encode())
+            answer = b""
+            while not answer.endswith(b"}"):
+                answer += connection.recv(65536)
+            assert answer.startswith(b"HTTP/1.1 200 ") and b"Log Received" in answer
+
+
 def test_public_routes_are_the_ones_that_are_listed(serving: Serving) -> None:
     assert {path for _, path in _routes(serving)} >= PUBLIC
