@@ -13,6 +13,7 @@ from snowmelt.accounts import open_account
 from snowmelt.core.config import QuickSettings, Settings
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import ObjectName
+from snowmelt.engine.quick import lane
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.query_shapes import shape_of, template
 from snowmelt.runtime.session import Session
@@ -65,6 +66,61 @@ def test_another_value_needs_no_binding(reader: Session, monkeypatch: pytest.Mon
     assert bound(other, "SELECT id, name FROM t WHERE id = 14", monkeypatch) == ([(14, "name14")], 0)
     history = "SELECT execution_lane FROM TABLE(information_schema.query_history()) WHERE query_text ILIKE '%id = 29'"
     assert [row[0] for row in reader.execute(history).rows()][-1:] == ["QUICK"]
+
+
+def asked(session: Session, sql: str, monkeypatch: pytest.MonkeyPatch) -> tuple[list[tuple[object, ...]], int]:
+    """The rows, and how often DuckDB was asked for them."""
+    calls: list[str] = []
+    inner = lane._computed
+    with monkeypatch.context() as patch:
+        patch.setattr(lane, "_computed", lambda connection, text: (calls.append(text), inner(connection, text))[1])
+        rows = [tuple(row) for row in session.execute(sql).rows()]
+    return rows, len(calls)
+
+
+def test_the_same_question_over_the_same_data_is_answered_once(
+    reader: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sql = "SELECT COUNT(*) AS n FROM t WHERE id < 15"
+    for _ in range(2):
+        assert asked(reader, sql, monkeypatch) == ([(14,)], 1)
+    other = reader.account.session()
+    for session in (reader, other):
+        assert asked(session, sql, monkeypatch) == ([(14,)], 0)
+    assert asked(other, "SELECT COUNT(*) AS n FROM t WHERE id < 16", monkeypatch) == ([(15,)], 1)
+    history = "SELECT execution_lane, rows_produced FROM TABLE(information_schema.query_history()) WHERE query_text = "
+    assert set(reader.execute(f"{history} '{sql}'").rows()) == {("QUICK", 1)}
+    # Rows that changed, and changed back.
+    other.execute("INSERT INTO t VALUES (0, 'new', 1)")
+    assert asked(reader, sql, monkeypatch) == ([(15,)], 1)
+    other.execute("DELETE FROM t WHERE id = 0")
+    assert asked(reader, sql, monkeypatch) == ([(14,)], 1)
+    # Whoever wants to have it computed each time says so.
+    other.execute("ALTER SESSION SET USE_CACHED_RESULT = FALSE")
+    for _ in range(3):
+        assert asked(other, sql, monkeypatch) == ([(14,)], 1)
+    # A table of that name and of these rows is another table.
+    other.execute("CREATE OR REPLACE TABLE t AS SELECT 1 AS id")
+    assert reader.execute(sql).rows() == [(1,)]
+
+
+def test_an_answer_is_no_right(reader: Session) -> None:
+    for statement in (
+        "CREATE ROLE looks", "CREATE USER reads PASSWORD = 'Reads-some-rows-1' DEFAULT_ROLE = looks",
+        "GRANT ROLE looks TO USER reads", "GRANT USAGE ON DATABASE snowmelt TO ROLE looks",
+        "GRANT USAGE ON SCHEMA snowmelt.public TO ROLE looks", "GRANT USAGE ON WAREHOUSE compute_wh TO ROLE looks",
+    ):  # fmt: skip
+        reader.execute(statement)
+    asks = reader.account.session(user="READS", role="LOOKS")
+    for granted in (False, True, False):
+        reader.execute(f"{'GRANT' if granted else 'REVOKE'} SELECT ON TABLE t {'TO' if granted else 'FROM'} ROLE looks")
+        for _ in range(3):
+            assert by_id(reader, 17) == [(17, "name17")]
+            if granted:
+                assert by_id(asks, 17) == [(17, "name17")]
+            else:
+                with pytest.raises(SnowmeltError):
+                    by_id(asks, 17)
 
 
 def test_words_and_several_values(reader: Session, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -145,11 +145,14 @@ class Engine:
             return None
         return self._by_quick(tag, lambda: self._quick.run(query, tables, inputs or {}, tag, known, noted))
 
-    def again(self, query: DuckQuery, tag: str | None = None) -> pa.Table | None:
-        """The result of what was noted before; None when the whole query has to be asked."""
+    def again(self, query: DuckQuery, tag: str | None = None, *, reuse: bool = True) -> pa.Table | None:
+        """The result of what was noted before; None when the whole query has to be asked.
+
+        `reuse`: whether the rows may be those of the same question a moment ago.
+        """
         if self.mode is QuickMode.OFF or self._is_sampled():
             return None
-        return self._by_quick(tag, lambda: self._quick.again(query, tag))
+        return self._by_quick(tag, lambda: self._quick.again(query, tag, reuse=reuse))
 
     def _by_quick(self, tag: str | None, work: Callable[[], pa.Table]) -> pa.Table | None:
         self._cancelled.check(tag)

@@ -19,6 +19,7 @@ import pyarrow as pa
 from snowmelt.engine.lanes import Engine
 from snowmelt.engine.model import TableFiles
 from snowmelt.engine.quick.scopes import DuckQuery
+from snowmelt.runtime import parameters
 from snowmelt.runtime.query_shapes import QueryShape, ShapeTemplate, template
 from snowmelt.runtime.results import Result, ResultColumn
 from snowmelt.state.model import CatalogObject, TableDefinition
@@ -27,6 +28,7 @@ from snowmelt.storage.table import DeltaStore
 
 _MOST = 5_000
 _FEW_ROWS = 10
+_REUSE = "USE_CACHED_RESULT"
 Key = tuple[object, ...]
 
 
@@ -186,7 +188,7 @@ class KeptQueries:
         run.tables.update(kept.tables)
         run.input_bytes = kept.bytes
         _ = run.pool
-        data = run.account.engine.again(query, tag=run.tag)
+        data = run.account.engine.again(query, tag=run.tag, reuse=_reuses(run.session))
         if data is None:
             run.forget_tables()
             self._forget(key)
@@ -264,6 +266,10 @@ def _key(session: SharingSession, shape: QueryShape) -> Key:
         session.acts_as_owner, tuple(sorted(session.parameters.items())),
         tuple(sorted(session.account.parameters.items())),
     )  # fmt: skip
+
+
+def _reuses(session: SharingSession) -> bool:
+    return bool(session.parameters.get(_REUSE, session.account.parameters.get(_REUSE, parameters.default(_REUSE))))
 
 
 def _may_be_kept(run: SharingStatement) -> bool:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 
 import pyarrow as pa
 import structlog
@@ -19,10 +20,11 @@ from sqlglot import exp
 
 from snowmelt.core.lazy import lazy_imports
 from snowmelt.engine.model import TableFiles
+from snowmelt.engine.quick.answers import RecentAnswers
 from snowmelt.engine.quick.decoded import DecodedFiles
 from snowmelt.engine.quick.prepared import RUN, PreparedQueries
 from snowmelt.engine.quick.scopes import DuckQuery
-from snowmelt.engine.quick.types import VARIANT, NotQuick
+from snowmelt.engine.quick.types import VARIANT, NotQuick, SparkType
 from snowmelt.engine.quick.variant_calls import MARK, register_all
 
 with lazy_imports():
@@ -35,6 +37,7 @@ _log = structlog.get_logger(__name__)
 
 _LOOK_SECONDS = 0.05
 _BATCH_ROWS = 131_072
+_KNOWN_SCHEMAS = 2_000
 _CONFIGURATION: dict[str, str | int | float | list[str]] = {
     "threads": 1,
     "autoinstall_known_extensions": False,
@@ -80,6 +83,7 @@ class QuickLane:
         self._closed = threading.Event()
         self._prepared = PreparedQueries(self._cursor)
         self._decoded = DecodedFiles()
+        self._answers = RecentAnswers()
 
     def run(
         self, tree: exp.Expr, tables: Sequence[TableFiles], inputs: Mapping[str, pa.Table], tag: str | None = None,
@@ -101,10 +105,15 @@ class QuickLane:
                 noted(query)
             return _as_spark(found, query)
 
-    def again(self, query: DuckQuery, tag: str | None = None) -> pa.Table:
-        """As `run`, of what was noted before."""
+    def again(self, query: DuckQuery, tag: str | None = None, *, reuse: bool = True) -> pa.Table:
+        """As `run`, of what was noted before; with the rows of lately if `reuse`."""
+        known = self._answers.get(query) if reuse else None
+        if known is not None:
+            return known
         with _guarded(), self._connection(tag) as running:
-            return _as_spark(self._fetch(running.connection, query.sql, {}), query)
+            found = _as_spark(self._fetch(running.connection, query.sql, {}), query)
+        self._answers.put(query, found)
+        return found
 
     def translate(
         self, tree: exp.Expr, tables: Sequence[TableFiles], inputs: Mapping[str, pa.Table]
@@ -129,6 +138,7 @@ class QuickLane:
         for connection in running:
             connection.interrupt()
         self._prepared.close()
+        self._answers.clear()
         for connection in (*idle, *([database] if database is not None else [])):
             connection.close()
 
@@ -224,6 +234,7 @@ class QuickLane:
                 late = [running for running in self._running.values() if running.until < now]
             for running in late:
                 running.connection.interrupt()
+            self._answers.drop_unused(now)
             if self._decoded.has_unused(now):
                 with _guarded(), self._connection(None) as unused:
                     self._decoded.drop_unused(unused.connection, now)
@@ -298,12 +309,17 @@ def _known(
 
 def _as_spark(found: pa.Table, query: DuckQuery) -> pa.Table:
     """The rows under the query's names, in the types that Spark's results have."""
-    fields = [pa.field(name, type_.arrow) for name, type_ in query.columns]
+    schema = _schema(query.columns)
     columns = [
-        column if column.type == field.type else _cast(column, field.type)
-        for column, field in zip(found.columns, fields, strict=True)
+        column if column.type == type_ else _cast(column, type_)
+        for column, type_ in zip(found.columns, schema.types, strict=True)
     ]
-    return pa.Table.from_arrays(columns, schema=pa.schema(fields))
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+@lru_cache(_KNOWN_SCHEMAS)
+def _schema(columns: tuple[tuple[str, SparkType], ...]) -> pa.Schema:
+    return pa.schema([pa.field(name, type_.arrow) for name, type_ in columns])
 
 
 def _cast(column: pa.ChunkedArray, type_: pa.DataType) -> pa.Array | pa.ChunkedArray:
