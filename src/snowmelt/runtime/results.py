@@ -20,6 +20,8 @@ from snowmelt.core.names import quote
 from snowmelt.core.types import TZ_INSTANT, TZ_OFFSET, DataType, Kind
 from snowmelt.runtime.render import indented_json
 
+_BESIDE_ROWS = 4096
+"""Bytes that a result takes beside its rows, roughly."""
 COUNTED = "number of rows "
 """What columns of DML's answers begin with; a verb follows."""
 
@@ -256,7 +258,7 @@ class ResultCache:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def put(self, result: Result, user: str, roles: frozenset[str]) -> None:
-        size = result.data.nbytes
+        size = _held(result)
         if size > self.budget:
             return
         with self._lock:
@@ -266,7 +268,7 @@ class ResultCache:
             while self._bytes > self.budget:
                 query_id, dropped = self._results.popitem(last=False)
                 del self._askers[query_id]
-                self._bytes -= dropped.data.nbytes
+                self._bytes -= _held(dropped)
 
     def get(self, query_id: str, user: str, roles: Collection[str]) -> Result | None:
         """The result, for the user who asked for it, if these roles have all those that it was computed with."""
@@ -278,6 +280,11 @@ class ResultCache:
         """The roles that a result was computed with; none for one that is not kept."""
         with self._lock:
             return self._askers.get(query_id, ("", frozenset()))[1]
+
+
+def _held(result: Result) -> int:
+    """Bytes of memory. A result of one row takes little for its rows, and there are hundreds of them in a second."""
+    return int(result.data.nbytes) + _BESIDE_ROWS
 
 
 class Executes(Protocol):
