@@ -309,7 +309,7 @@ class Session:
                 result = replace(
                     result,
                     query_id=run.query_id,
-                    time_zone=run.context.time_zone,
+                    time_zone=str(self.parameter("TIMEZONE")),
                     json_indent=int(self.parameter("JSON_INDENT")),
                     statement_type=record.query_type,
                 )

@@ -37,7 +37,7 @@ from snowmelt.serve.limits import BodyLimits, Limits
 from snowmelt.serve.metrics import MetricsEndpoint
 from snowmelt.serve.protocol.authentication import LoginAttempt
 from snowmelt.serve.protocol.bodies import malformed, read_body
-from snowmelt.serve.protocol.door import HELD, ProtocolDoor
+from snowmelt.serve.protocol.door import HELD, Endpoint, ProtocolDoor
 from snowmelt.serve.protocol.logins import Logins
 from snowmelt.serve.protocol.sessions import DoorSession, Lifetimes
 from snowmelt.serve.wire import names_to_json, result_to_json
@@ -59,6 +59,23 @@ class _OneSlash:
         if scope["type"] == "http" and "//" in scope["path"]:
             scope = {**scope, "path": _SLASHES.sub("/", scope["path"])}
         await self._app(scope, receive, send)
+
+
+class _Quickest:
+    """Answers the addresses that programs ask all the time without looking through all routes."""
+
+    def __init__(self, app: ASGIApp, routes: Mapping[str, tuple[str, Endpoint]]) -> None:
+        """`routes`: by path, the method and what answers it. They are among the routes of `app` as well."""
+        self._app = app
+        self._routes = routes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        method, endpoint = self._routes.get(scope.get("path", ""), (None, None))
+        if endpoint is None or scope["type"] != "http" or scope["method"] != method:
+            await self._app(scope, receive, send)
+            return
+        response = await endpoint(Request(scope, receive, send))
+        await response(scope, receive, send)
 
 
 class HttpServer:
@@ -92,7 +109,8 @@ class HttpServer:
             *self.console.routes(),
         ]
         self._routed = Starlette(routes=self.routes)
-        self.app: ASGIApp = OnlyOurPage(_OneSlash(BodyLimits(self._routed, limits)), hosts)
+        answering = _Quickest(self._routed, self.door.quickest())
+        self.app: ASGIApp = OnlyOurPage(_OneSlash(BodyLimits(answering, limits)), hosts)
 
     def mount(self, path: str, endpoint: ASGIApp) -> None:
         """Adds what an application above the server answers at a path."""

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import random
 import time
 from uuid import UUID, uuid4
 
-_RANDOM = (1 << 80) - 1
 _VERSION, _VARIANT = 7 << 76, 2 << 62
 _KEPT = ~((0xF << 76) | (0x3 << 62))
+_chance = random.Random()
+"""For ids that are no secrets: asking the system for random bytes gives Python's lock away, and waits for it again."""
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_chance.seed)
 
 
 def new_id() -> str:
@@ -25,5 +30,5 @@ def new_query_id() -> str:
     would cost the more the longer the history is.
     """
     milliseconds = time.time_ns() // 1_000_000
-    number = (milliseconds << 80) | (uuid4().int & _RANDOM)
+    number = (milliseconds << 80) | _chance.getrandbits(80)
     return str(UUID(int=number & _KEPT | _VERSION | _VARIANT))

@@ -106,6 +106,10 @@ class ProtocolDoor:
             Route("/stage-files/{secret}/{name:path}", _plain(self.send), methods=get),
         ]
 
+    def quickest(self) -> dict[str, tuple[str, Endpoint]]:
+        """By path, what is asked most: its method, and what answers it."""
+        return {"/queries/v1/query-request": ("POST", _guarded(self.query))}
+
     # -- sessions -------------------------------------------------------------------------------------------------
 
     async def login(self, request: HttpRequest) -> Response:
@@ -346,7 +350,8 @@ def _token(request: HttpRequest) -> str:
 
 
 def _base_url(request: HttpRequest) -> str:
-    return str(request.base_url).rstrip("/")
+    host = request.headers.get("host")
+    return f"{request.scope['scheme']}://{host}" if host else str(request.base_url).rstrip("/")
 
 
 def _guarded(endpoint: Endpoint) -> Endpoint:

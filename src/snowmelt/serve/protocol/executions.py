@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
 from snowmelt.core import errors
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
     from snowmelt.runtime.session import Session
 
 Work = Callable[["Execution"], bytes]
+_AT_ONCE = max(os.cpu_count() or 1, 2)
+_MOMENT = 0.01
+"""Seconds. A statement that takes longer leaves the processors to others, or has too little of them anyway."""
 
 
 class StatementOwner(Protocol):
@@ -93,26 +98,36 @@ class Execution:
 
 
 class StatementPool:
-    """Runs statements in threads. One session never holds more than one of them, but for what runs beside it."""
+    """Runs statements in threads. One session never holds more than one of them, but for what runs beside it.
+
+    Only as many statements begin at once as there are processors; one more begins whenever these have taken longer than
+    a moment. So small statements go through few threads one after the other, instead of a hundred that wake each
+    other and wait for Python's lock, and large ones are no hindrance to them.
+    """
 
     def __init__(self, parallel: int, waiting: int, slots: Slots) -> None:
         self._threads = ThreadPoolExecutor(2 * parallel + LARGE_WAITING, thread_name_prefix="snowmelt-door")
         self._slots = slots
         self._most = parallel + waiting
         self._taken = 0
-        self._running = 0
         self._parallel = parallel
         self._waiting = waiting
-        self._lock = threading.Lock()
+        self._changed = threading.Condition()
+        self._ready: deque[Callable[[], None]] = deque()
+        """What waits to begin. As long as there is some, one thread is about to begin with the first."""
+        self._someone_enters = False
+        self._began_at: dict[int, float] = {}
+        """By thread, when it began with the statement that it runs."""
+        self._stopped = False
 
     def submit(self, execution: Execution, work: Work) -> None:
         """Takes the statement, or raises when too many are waiting."""
-        with self._lock:
+        with self._changed:
             if self._taken >= self._most:
                 raise overloaded(self._waiting)
             self._taken += 1
         if execution.beside:
-            self._threads.submit(self._run, execution, work)
+            self._offer(lambda: self._run(execution, work))
             return
         owner = execution.door_session
         with owner.lock:
@@ -120,7 +135,66 @@ class StatementPool:
                 owner.waiting.append((execution, work))
                 return
             owner.active = execution
-        self._threads.submit(self._run_in_turn, execution, work)
+        self._offer(lambda: self._run_in_turn(execution, work))
+
+    def _offer(self, statement: Callable[[], None]) -> None:
+        with self._changed:
+            if self._stopped:
+                raise errors.server_stopping()
+            self._ready.append(statement)
+            if self._someone_enters:
+                if self._may_begin_in(time.monotonic()) <= 0:
+                    self._changed.notify()
+                return
+            self._someone_enters = True
+        self._threads.submit(self._enter)
+
+    def _enter(self) -> None:
+        """Begins with what came first when that is due, and goes on with the next one for as long as there is one."""
+        if not self._waited_for_turn():
+            return
+        entering = True
+        while True:
+            with self._slots.taken():
+                statement = self._take(entering)
+                if statement is None:
+                    return
+                entering = False
+                try:
+                    statement()
+                finally:
+                    with self._changed:
+                        del self._began_at[threading.get_ident()]
+
+    def _waited_for_turn(self) -> bool:
+        """True when one more statement may begin, False when there is none any more."""
+        with self._changed:
+            while self._ready and not self._stopped:
+                seconds = self._may_begin_in(time.monotonic())
+                if seconds <= 0:
+                    return True
+                self._changed.wait(seconds)
+            self._someone_enters = False
+            return False
+
+    def _may_begin_in(self, now: float) -> float:
+        """Seconds until one more statement may begin beside those that began lately. The caller holds the lock."""
+        young = sorted(at for at in self._began_at.values() if at > now - _MOMENT)
+        return young[-_AT_ONCE] + _MOMENT - now if len(young) >= _AT_ONCE else 0.0
+
+    def _take(self, entering: bool) -> Callable[[], None] | None:
+        """The next statement, for the thread that asks. Sees to it that another thread enters if there are more."""
+        with self._changed:
+            if entering:
+                self._someone_enters = False
+            statement = self._ready.popleft() if self._ready and not self._stopped else None
+            if statement is not None:
+                self._began_at[threading.get_ident()] = time.monotonic()
+            another = bool(self._ready) and not self._someone_enters and not self._stopped
+            self._someone_enters |= another
+        if another:
+            self._threads.submit(self._enter)
+        return statement
 
     def _run_in_turn(self, execution: Execution, work: Work) -> None:
         self._run(execution, work)
@@ -129,24 +203,24 @@ class StatementPool:
             following = owner.waiting.popleft() if owner.waiting else None
             owner.active = following[0] if following is not None else None
         if following is not None:
-            self._threads.submit(self._run_in_turn, *following)
+            with suppress(SnowmeltError):
+                self._offer(lambda: self._run_in_turn(*following))
 
     def _run(self, execution: Execution, work: Work) -> None:
-        with self._slots.taken():
-            with self._lock:
-                self._running += 1
-            try:
-                execution.reply(work(execution))
-            finally:
-                with self._lock:
-                    self._taken -= 1
-                    self._running -= 1
+        try:
+            execution.reply(work(execution))
+        finally:
+            with self._changed:
+                self._taken -= 1
 
     def load(self) -> tuple[PoolLevel, PoolLevel]:
         """The workers, and the queue where statements wait for one."""
-        with self._lock:
-            running, waiting = self._running, self._taken - self._running
+        with self._changed:
+            running, waiting = len(self._began_at), max(self._taken - len(self._began_at), 0)
         return PoolLevel("statements", running, self._parallel), PoolLevel("waiting_statements", waiting, self._waiting)
 
     def stop(self) -> None:
+        with self._changed:
+            self._stopped = True
+            self._changed.notify_all()
         self._threads.shutdown(wait=False, cancel_futures=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from snowmelt.core.types import MAX_VARCHAR, DataType, Kind
@@ -15,6 +17,7 @@ _NAMES = {
     Kind.NULL: "text",
 }  # fmt: skip
 _BYTES_OF_CHARACTER = 4
+_KNOWN = 4_096
 
 
 def type_name(type_: DataType) -> str:
@@ -39,8 +42,9 @@ def _in_named_unit(type_: DataType) -> DataType:
     return replace(type_, precision=6 if digits == 3 and type_.kind is Kind.TIMESTAMP_TZ else digits)
 
 
-def row_type(column: ResultColumn) -> dict[str, Any]:
-    """One entry of `rowtype`."""
+@lru_cache(_KNOWN)
+def row_type(column: ResultColumn) -> Mapping[str, Any]:
+    """One entry of `rowtype`. It is shared: nobody may change it."""
     type_ = column.type
     entry: dict[str, Any] = {
         "name": column.name, "database": "", "schema": "", "table": "", "type": type_name(type_),

@@ -9,6 +9,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from operator import attrgetter
 
 from snowmelt.core.clock import Clock
 from snowmelt.core.errors import SnowmeltError
@@ -20,6 +21,7 @@ from snowmelt.serve.protocol.executions import Execution, Work
 _REPLACED_TOKENS = 8
 _KEPT_EXECUTIONS = 64
 _KEPT_BYTES = 4 * 1024 * 1024
+_SIZE = attrgetter("size")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ class DoorSession:
 
     def _forget_old(self) -> None:
         """The oldest answers go, never the newest request."""
-        held = sum(execution.size for execution in self.by_request.values())
+        held = sum(map(_SIZE, self.by_request.values()))
         if len(self.by_request) <= _KEPT_EXECUTIONS and held <= _KEPT_BYTES:
             return
         for request_id, execution in list(self.by_request.items())[:-1]:
