@@ -109,9 +109,11 @@ class Authenticator:
     def _by_password(self, login: str, password: str, client: str | None) -> tuple[User, Grounds]:
         with self.attempts.one(login, client):
             user = self._user(login)
-            same = credentials.is_password(password, user.password_hash if user is not None else None)
             if user is not None and user.password_hash is None and user.name == ADMIN and self._admin_password:
+                # Its hash is compared as slowly as the others are.
                 same = self._admin_password(login, password)
+            else:
+                same = credentials.is_password(password, user.password_hash if user is not None else None)
             if user is None or not same:
                 raise errors.incorrect_login()
             self.attempts.proved(login, client)
