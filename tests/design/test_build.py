@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,27 @@ def test_severities_go_to_their_channels(tmp_path: Path) -> None:
     assert {"TEAM_URL", "MAIL_URL"} <= set(re.findall(r"^(\w+)=", found[".env.example"], re.MULTILINE))
 
 
+def test_every_public_name_has_a_docstring(projects: dict[str, Path]) -> None:
+    missing = [
+        f"{path.relative_to(project)}: {name}"
+        for project in projects.values()
+        for path in (*project.glob("src/**/*.py"), *project.glob("orchestration/*.py"))
+        for name in _undocumented(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+    assert missing == []
+
+
+def _undocumented(tree: ast.Module | ast.ClassDef) -> Iterator[str]:
+    if isinstance(tree, ast.Module) and tree.body and ast.get_docstring(tree) is None:
+        yield "the module"
+    for item in tree.body:
+        if isinstance(item, ast.FunctionDef | ast.ClassDef) and not item.name.startswith("_"):
+            if ast.get_docstring(item) is None:
+                yield item.name
+            if isinstance(item, ast.ClassDef):
+                yield from _undocumented(item)
+
+
 def _every_variable_is_explained(found: dict[str, str]) -> None:
     named = set(re.findall(r"\$\{(\w+)\}", found["config/connections.yaml.example"]))
     explained = set(re.findall(r"^(\w+)=", found[".env.example"], re.MULTILINE))
@@ -110,7 +132,9 @@ def _every_variable_is_explained(found: dict[str, str]) -> None:
 def _compare(name: str, found: dict[str, str], *, rewrite: bool) -> None:
     """The files that differ most between projects are kept as they should be."""
     kept = [
-        path for path in found if path.startswith(("config/", "sql/")) or path.endswith(("pipeline.py", ".env.example"))
+        path
+        for path in found
+        if path.startswith(("config/", "contracts/", "sql/")) or path.endswith(("pipeline.py", ".env.example"))
     ]
     text = "".join(f"===== {path}\n{found[path]}" for path in kept)
     golden = GOLDEN / f"{name}.txt"

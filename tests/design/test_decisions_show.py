@@ -17,6 +17,7 @@ from snowmelt.design.making.checking import check_design
 from snowmelt.design.making.designing import design
 from snowmelt.design.requirements.model import ORCHESTRATORS, Evolution, Load, Mode, Requirements
 from snowmelt.design.rules.table import RuleEffect, rules
+from tests.design.building import call
 
 DATA: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "decisions.yaml").read_text(encoding="utf-8"))
 ROWS: list[dict[str, Any]] = DATA["decisions"]
@@ -70,6 +71,26 @@ def test_every_value_of_every_decision_is_held() -> None:
             assert any(topic == rule.topic for topic, _ in held), rule.id
         else:
             assert (rule.topic, rule.outcome) in held, rule.id
+
+
+def test_what_is_asked_first_or_refused_is_told_and_nothing_is_designed(tmp_path: Path) -> None:
+    """The other outcomes of rules: each is met by a case, and the command line says it."""
+    open_ = {rule.id: rule for rule in rules() if rule.effect is not RuleEffect.DECIDE}
+    for path in sorted((Path(__file__).parent / "cases").glob("*.yaml")):
+        case = yaml.safe_load(path.read_text(encoding="utf-8"))
+        met = open_.keys() & {*case["expect"].get("asks", ()), *case["expect"].get("refuses", ())}
+        if not met:
+            continue
+        requirements_file, out = tmp_path / path.name, tmp_path / path.stem
+        requirements_file.write_text(yaml.safe_dump(case["requirements"]), encoding="utf-8")
+        result = call("design", "-f", str(requirements_file), "-o", str(out), "--non-interactive")
+        said = " ".join(result.output.split())
+        assert result.exit_code in (1, 4) and not (out / "design.yaml").exists(), path.name
+        for name in met:
+            begins = " ".join(open_[name].outcome.partition("{")[0].split())[:40]
+            if begins in said:
+                del open_[name]
+    assert not open_, "what no case meets, or the command line does not say"
 
 
 @pytest.mark.parametrize("load", sorted(load for load in Load if load.startswith("scd")))

@@ -129,7 +129,7 @@ class DesignContract(_Part):
     compatibility: str = "BACKWARD"
     freshness: str = ""
     columns: tuple[DescribedColumn, ...] = ()
-    """Empty: taken from the table when it is first built (CREATE CONTRACT … FROM TABLE)."""
+    """Empty: taken from the table when it is first made (CREATE CONTRACT … FROM TABLE)."""
 
 
 class DesignSink(_Part):
@@ -151,12 +151,27 @@ class DesignSink(_Part):
         return self
 
 
+class GateCheck(_Part):
+    """A quality check of the engine: every refresh passes it before anybody sees its rows."""
+
+    name: str
+    table: str
+    quarantines: bool
+    """Bad rows go to `<table>_quarantine`, and the others through."""
+    sql: str
+    """ALTER DYNAMIC TABLE … ADD OR REPLACE QUALITY CHECK."""
+
+
 class DesignGate(_Part):
-    """A quality rule and the query that counts what breaks it."""
+    """A quality rule, what holds it, and the query that counts what breaks it."""
 
     rule: QualityRule
     sql: str
     """One row with one number: rows (or seconds, for freshness) that break it; 0 is good."""
+    checks: tuple[GateCheck, ...] = ()
+    """What holds it before rows are visible."""
+    counted: str = ""
+    """Why it is only counted, after each refresh; empty where checks hold it."""
     dimension: Literal["freshness", "completeness", "uniqueness", "validity", "distribution", "schema", "consistency"]
     on_failure: str
 

@@ -51,7 +51,7 @@ from snowmelt.extract_load.sources.postgres import PostgresExtractor
 from snowmelt.extract_load.sources.requesting import ApiKeyAuth, BearerAuth
 from snowmelt.extract_load.sources.rest import RestExtractor
 from snowmelt.extract_load.sources.snowmelt import SnowmeltExtractor
-from snowmelt.extract_load.transforming import Chain, ProtectColumns, Transformed, Transformer
+from snowmelt.extract_load.transforming import Chain, ProtectColumns, Transformed, Transformer, pii_key
 
 __all__ = [
     "DEAD_LETTERS_DDL",
@@ -118,6 +118,7 @@ __all__ = [
     "load_statements",
     "make_extractor",
     "make_loader",
+    "pii_key",
     "read_endpoints",
     "run_flow",
     "saw_records",

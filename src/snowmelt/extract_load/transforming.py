@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
+import os
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,8 +12,10 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from snowmelt.core.errors import configuration
 from snowmelt.extract_load.columns import values_of
 from snowmelt.extract_load.records import Record, Rejected, RejectedRecordError, Rows
+from snowmelt.govern.pii.strategies import Strategy, hidden
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +98,47 @@ class Chain(Transformer):
         return letter
 
 
-class ProtectColumns(Transformer):
-    """Makes personal data unreadable before it is landed."""
+TOKEN_KEY = "SNOWMELT_TOKEN_KEY"
+"""The variable in the environment with the key of hashes and tokens; the account's own is the same one."""
+_SHOWN_IN_REASONS = 40
+_HIDDEN = re.compile(r"[0-9a-f]{64}|tok_[0-9a-f]{32}|\*\*\*")
+PiiWord = Literal["drop", "hash", "mask", "tokenise"]
 
-    def __init__(self, columns: Sequence[str], strategy: Literal["drop", "hash", "mask"]) -> None:
+
+def pii_key() -> str:
+    """Raises when the environment has none: without a key, who can list all values finds out what was hashed."""
+    key = os.environ.get(TOKEN_KEY)
+    if not key:
+        raise configuration(
+            f"{TOKEN_KEY} is not set.", hint="It is the key by which personal data is hashed: keep it as a secret."
+        )
+    return key
+
+
+def pseudonym(value: object, strategy: str, key: str | None) -> str:
+    """What stands for a value: `hash`, with the key where there is one, or `tokenise`, as connectors and views do."""
+    if strategy == "tokenise":
+        return str(hidden(str(value), Strategy.TOKENISE, key or ""))
+    return str(hidden(str(value), Strategy.HASH if key is None else Strategy.KEYED_HASH, key or ""))
+
+
+class ProtectColumns(Transformer):
+    """Makes personal data unreadable before it is landed.
+
+    `key` is for `hash`, where equal values stay equal and nobody finds them out who has no key, and for `tokenise`,
+    whose tokens are those of PII_TOKEN. A hash without a key can be found out by who can list all values.
+    `again` leaves what is hidden already as it is: for dead letters, whose records went this way before.
+    """
+
+    def __init__(
+        self, columns: Sequence[str], strategy: PiiWord, key: str | None = None, *, again: bool = False
+    ) -> None:
+        if strategy == "tokenise" and not key:
+            raise configuration("tokenise needs a key.")
         self.columns = frozenset(columns)
         self.strategy = strategy
+        self._key = key
+        self._again = again
 
     def transform(self, record: Record) -> Record:
         return {
@@ -125,19 +163,29 @@ class ProtectColumns(Transformer):
     def protected(self, letter: Rejected) -> Rejected:
         """What could not be read may hold anything: only its digest is kept."""
         if letter.readable:
-            return replace(letter, record=self.transform(letter.record))
+            return replace(letter, record=self.transform(letter.record), reason=self._reason(letter))
         text = letter.record.get("text")
-        digest = None if text is None else hashlib.sha256(str(text).encode()).hexdigest()
+        digest = None if text is None else pseudonym(text, "hash", self._key)
         return replace(letter, record={**letter.record, "text": None, "sha256": digest})
+
+    def _reason(self, letter: Rejected) -> str:
+        """A reason may quote the value that is wrong."""
+        reason = letter.reason
+        for name, value in letter.record.items():
+            if value not in (None, "") and self._is_personal(name):
+                reason = reason.replace(str(value).strip()[:_SHOWN_IN_REASONS], "***")
+        return reason
 
     def _is_personal(self, name: str) -> bool:
         """Also a value of another type, which goes on under a name of its own when the schema evolves."""
         return name in self.columns or name.rpartition("__")[0] in self.columns
 
-    def _hidden(self, value: object) -> object:
+    def _hidden(self, value: object) -> str | None:
         if value is None:
             return None
-        return hashlib.sha256(str(value).encode()).hexdigest() if self.strategy == "hash" else "***"
+        if self._again and _HIDDEN.fullmatch(str(value)):
+            return str(value)
+        return "***" if self.strategy == "mask" else pseudonym(value, self.strategy, self._key)
 
     def _hidden_column(self, column: Any, field: pa.Field) -> Any:
         if self.strategy == "mask":

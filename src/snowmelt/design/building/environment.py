@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from snowmelt.design.building.parts import Parts
 from snowmelt.extract_load.sources.registry import SOURCES
+from snowmelt.extract_load.transforming import TOKEN_KEY
 
 _FOLDER = "exports"
 _OBJECT_STORES = (
@@ -14,9 +15,10 @@ _OBJECT_STORES = (
 )
 
 
-def environment_example(parts: Parts, channels: Iterable[str]) -> str:
+def environment_example(parts: Parts, channels: Iterable[str], *, keyed: bool) -> str:
+    key = ["# the key by which personal data is hidden: long, random, and never changed", f"{TOKEN_KEY}=secret"]
     alerts = dict.fromkeys(line for channel in channels for line in _alerts(channel))
-    return "\n".join([*_connections(parts), *_stores(parts), *alerts]) + "\n"
+    return "\n".join([*_connections(parts), *_stores(parts), *(key if keyed else []), *alerts]) + "\n"
 
 
 def _connections(parts: Parts) -> Iterator[str]:

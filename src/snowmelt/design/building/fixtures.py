@@ -5,15 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from snowmelt.design.model import SourceTable
-from snowmelt.design.requirements.model import DescribedColumn
+from snowmelt.design.model import Design, SourceTable
+from snowmelt.design.requirements.model import Check, DescribedColumn, QualityRule
 
 _MIDNIGHT = 1_704_067_200_000
 """2024-01-01 as milliseconds."""
 
 
-def fixture(table: SourceTable) -> list[dict[str, Any]]:
-    records = _records(table)
+Rules = Mapping[str, QualityRule]
+"""What is asked of the values of a column, by its name in small letters."""
+
+
+def rules_of(design: Design, table: SourceTable) -> dict[str, QualityRule]:
+    """Gates of the clean table that a fixture has to pass."""
+    wanted = (Check.RANGE, Check.ACCEPTED_VALUES)
+    asked = [gate.rule for gate in design.quality if gate.rule.check in wanted and gate.rule.table == table.clean]
+    return {name.lower(): rule for rule in asked for name in rule.columns}
+
+
+def fixture(table: SourceTable, rules: Rules) -> list[dict[str, Any]]:
+    records = _records(table, rules)
     if table.key:
         keyless = {name: None if name in table.key else value for name, value in records[0].items()}
         records += [records[2], keyless]
@@ -33,9 +44,9 @@ def _known(values: list[str] | None, number: int) -> str | None:
     return values[number % len(values)] if values else None
 
 
-def change_fixture(tables: Iterable[SourceTable]) -> list[dict[str, Any]]:
+def change_fixture(tables: Iterable[tuple[SourceTable, Rules]]) -> list[dict[str, Any]]:
     """What a connector lands for new rows of each table."""
-    events = [(table.name, record) for table in tables for record in _records(table)]
+    events = [(table.name, record) for table, rules in tables for record in _records(table, rules)]
     return [
         {
             "change_number": number,
@@ -48,12 +59,25 @@ def change_fixture(tables: Iterable[SourceTable]) -> list[dict[str, Any]]:
     ]
 
 
-def _records(table: SourceTable) -> list[dict[str, Any]]:
+def _records(table: SourceTable, rules: Rules) -> list[dict[str, Any]]:
     known = {column.name for column in table.columns}
     named = [DescribedColumn(name=name) for name in (*table.key, table.change_column) if name and name not in known]
     columns = (*named, *table.columns)
-    found = [{column.name: _value(column, number) for column in columns} for number in (1, 2, 3)]
+    found = [{column.name: _asked(column, number, rules) for column in columns} for number in (1, 2, 3)]
     return found if columns else [{"value": number} for number in (1, 2, 3)]
+
+
+def _asked(column: DescribedColumn, number: int, rules: Rules) -> Any:
+    """A value that the gates of the column pass."""
+    rule = rules.get(column.name.lower())
+    if rule is None:
+        return _value(column, number)
+    if rule.values:
+        return rule.values[number % len(rule.values)]
+    least = rule.minimum if rule.minimum is not None else float("-inf")
+    most = rule.maximum if rule.maximum is not None else float("inf")
+    value = max(least, min(float(number), most))
+    return int(value) if value == int(value) else value
 
 
 def _value(column: DescribedColumn, number: int) -> Any:

@@ -12,7 +12,8 @@ from typing import Any
 
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.design.making.clean_tables import name_in_log, unreadable
+from snowmelt.design.building.statements import quarantining
+from snowmelt.design.making.clean_tables import as_landed, name_in_log, unreadable
 from snowmelt.design.model import Design, DesignSink, DesignSource, DesignStage, SourceTable, StageKind
 from snowmelt.design.requirements.amounts import seconds_of
 from snowmelt.design.requirements.model import DescribedColumn, Load, Options, PiiStrategy, SinkKind, SourceKind, Table
@@ -37,6 +38,8 @@ OVERLAP_SECONDS = 600
 """How much later than its change column says a row may be committed, and is still seen by the next run."""
 RECONCILE_SECONDS = {1: 3600, 2: 21_600, 3: 86_400}
 """How often rows are held against their sources, by the tier."""
+KEYED = (PiiStrategy.HASH, PiiStrategy.TOKENISE)
+"""What hides values by a key, and keeps equal ones equal."""
 _DATABASES = (SourceKind.POSTGRES, SourceKind.MYSQL)
 _NUMBERS = ("NUMBER", "INT", "INTEGER", "BIGINT", "SMALLINT", "DECIMAL", "NUMERIC")
 _TIMES = ("TIMESTAMP", "DATE")
@@ -129,8 +132,20 @@ def _source_problems(design: Design) -> Iterator[str]:
     for name in sorted({name for name in names if names.count(name) > 1}):
         yield f"a source and a sink are both named {name}"
     for source in design.sources:
+        yield from _hidden_keys(design, source)
         if source.capture.way == "log" and design.pii is not None and design.pii.strategy is PiiStrategy.DROP:
             yield f"source {source.name} by its log with personal data that must not be landed: a log lands everything"
+
+
+def _hidden_keys(design: Design, source: DesignSource) -> Iterator[str]:
+    strategy = design.pii.strategy if design.pii is not None else None
+    for table in source.tables:
+        hidden = [column.name for column in table.columns if column.pii and column.name in table.key]
+        if hidden and strategy not in (None, *KEYED):
+            yield (
+                f"{table.name} of {source.name} with its key {', '.join(hidden)} by {strategy}: rows could not be told "
+                "apart (take hash or tokenise)"
+            )
 
 
 def _sink_problems(design: Design, sink: DesignSink) -> Iterator[str]:
@@ -210,9 +225,7 @@ def _flows(design: Design, source: DesignSource, table: SourceTable) -> Iterator
 
 def _flow(design: Design, source: DesignSource, table: SourceTable) -> dict[str, Any]:
     strategy = design.pii.strategy if design.pii is not None else None
-    # What is hidden in the clean tables by SQL may be landed; only what must be dropped is not.
-    on_the_way = strategy is PiiStrategy.DROP or design.decision("transform").outcome == "ETL"
-    protected = [column.name for column in table.columns if column.pii] if on_the_way and strategy else []
+    protected = [column.name for column in table.columns if column.pii] if strategy else []
     columns = [_described(column) for column in table.columns]
     flow: dict[str, Any] = {
         "name": table.stage.removeprefix("raw_"), "source": source.name, "table": table.name, "raw": table.stage,
@@ -238,7 +251,7 @@ def _compared(design: Design, source: DesignSource, table: SourceTable) -> dict[
     hidden = [column.name for column in table.columns if column.pii]
     strategy = design.pii.strategy if design.pii is not None else None
     keys_hidden = [name for name in table.key if name in hidden]
-    if clean is None or table.tenants or not table.key or (keys_hidden and strategy is not PiiStrategy.HASH):
+    if clean is None or table.tenants or not table.key or (keys_hidden and strategy not in KEYED):
         return {}
     types = {column.name: column.type.upper().partition("(")[0] for column in table.columns}
     times = [name for name, kind in types.items() if kind.startswith(_TIMES) and name not in hidden]
@@ -247,7 +260,9 @@ def _compared(design: Design, source: DesignSource, table: SourceTable) -> dict[
         "table": clean.name, "key": list(table.key), "day": day,
         "zoned": (day is not None and types[day] in _ZONED) or None,
         "sums": [name for name, kind in types.items() if kind in _NUMBERS and name not in hidden],
-        "hashed": keys_hidden, "complete": source.capture.way in ("log", "snapshot"),
+        "hashed": keys_hidden, "hidden_as": str(strategy) if keys_hidden else None,
+        "complete": source.capture.way in ("log", "snapshot"),
+        "quarantine": f"{clean.name}_quarantine" if clean.name in quarantining(design) else None,
         "condition": "is_current" if clean.load is Load.SCD_TYPE_2 else None,
     }  # fmt: skip
     return {key: value for key, value in made.items() if value not in (None, [])}
@@ -286,11 +301,12 @@ def _capture(design: Design, source: DesignSource) -> dict[str, Any]:
 
 def _mirror(design: Design, source: DesignSource, table: SourceTable) -> dict[str, Any]:
     """A table whose changes come by the log, with what is known of it."""
+    strategy = design.pii.strategy if design.pii is not None else None
     made = {
         "name": clean_name(table).removeprefix("stg_"), "table": table.name, "key": list(table.key),
         "columns": [_described(column) for column in table.columns],
         "compared": _compared(design, source, table), "in_log": name_in_log(table.name),
-        "bad": unreadable(Table(name=table.name, columns=table.columns, key=table.key)),
+        "bad": unreadable(as_landed(Table(name=table.name, columns=table.columns, key=table.key), strategy)),
     }  # fmt: skip
     return {key: value for key, value in made.items() if value not in (None, [], {})}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from snowmelt.design.building.statements import DEAD_LETTERS, KEPT, kept_tables, repeatable
+from snowmelt.design.building.statements import DEAD_LETTERS, KEPT, gated, kept_tables, quarantining, repeatable
 from snowmelt.design.model import Design, DesignGate, DesignStage, StageKind
 from snowmelt.design.requirements.model import Check, GateSeverity
 
@@ -25,7 +25,7 @@ def playbook(design: Design) -> str:
     computed = [stage for stage in design.stages if stage.kind is not StageKind.TABLE]
     parts = [
         *_front(design), "## Probes\n", *_probes(design, computed), "## Steps\n", *_raw(design),
-        *(part for stage in computed for part in _computed(stage, last=stage is computed[-1])),
+        *(part for stage in computed for part in _computed(design, stage, last=stage is computed[-1])),
         *_gates(design.quality), *_health(computed),
     ]  # fmt: skip
     return "\n".join(parts).rstrip("\n") + "\n"
@@ -78,7 +78,7 @@ def _pattern(name: str) -> str:
 def _raw(design: Design) -> Iterator[str]:
     raw = [stage for stage in design.stages if stage.kind is StageKind.TABLE]
     kept = [statement for _, statement in kept_tables()]
-    statements = ";\n\n".join([*(repeatable(stage) for stage in raw), DEAD_LETTERS, *kept])
+    statements = ";\n\n".join([*(repeatable(stage, gated=False) for stage in raw), DEAD_LETTERS, *kept])
     names = (*(stage.name for stage in raw), "dead_letters", *(name for _, name, _, _ in KEPT))
     made = "\n".join(f"- TABLE {name} if missing" for name in names)
     yield (
@@ -87,11 +87,17 @@ def _raw(design: Design) -> Iterator[str]:
     )
 
 
-def _computed(stage: DesignStage, *, last: bool) -> Iterator[str]:
+def _computed(design: Design, stage: DesignStage, *, last: bool) -> Iterator[str]:
+    """The table, its gates, and then its first rows, which come through them."""
     about = f"{stage.description}\n\n" if stage.description else ""
+    through = stage.name in gated(design)
+    checks = [check.sql for gate in design.quality for check in gate.checks if check.table == stage.name]
+    refresh = [f"ALTER DYNAMIC TABLE {stage.name} REFRESH"] if through else []
+    statements = ";\n\n".join([repeatable(stage, gated=through), *checks, *refresh])
+    kept = f"- TABLE {stage.name}_quarantine if missing\n" if stage.name in quarantining(design) else ""
     yield (
-        f"### {stage.name}\n\n{about}```sql\n{repeatable(stage)}\n```\n\n"
-        f"#### Creates\n\n- DYNAMIC TABLE {stage.name} if missing\n"
+        f"### {stage.name}\n\n{about}```sql\n{statements}\n```\n\n"
+        f"#### Creates\n\n- DYNAMIC TABLE {stage.name} if missing\n{kept}"
     )
     if last:
         yield (

@@ -8,13 +8,15 @@ from typing import Any
 
 import yaml
 
+from snowmelt.design.building.contracts import contract_files, made_from_tables
 from snowmelt.design.building.environment import environment_example
-from snowmelt.design.building.fixtures import change_fixture, fixture, model_fixture
+from snowmelt.design.building.fixtures import change_fixture, fixture, model_fixture, rules_of
+from snowmelt.design.building.gate_tests import gate_tests
 from snowmelt.design.building.monitoring import monitoring_files
-from snowmelt.design.building.parts import RECONCILE_SECONDS, Parts, parts_of, poll_seconds
+from snowmelt.design.building.parts import KEYED, RECONCILE_SECONDS, Parts, parts_of, poll_seconds
 from snowmelt.design.building.playbook import playbook
 from snowmelt.design.building.spec import specification
-from snowmelt.design.building.statements import sql_files
+from snowmelt.design.building.statements import quarantining, sql_files
 from snowmelt.design.building.templating import filled
 from snowmelt.design.making.designing import cron_for
 from snowmelt.design.model import Design, StageKind
@@ -32,6 +34,7 @@ _PROJECT_FILES = {
     ".dockerignore": "dockerignore", ".gitignore": "gitignore", "Makefile": "Makefile", "README.md": "README.md",
     "docker/Dockerfile": "Dockerfile", "docker/compose.yaml": "compose.yaml",
     "pyproject.toml": "pyproject.toml",
+    "tests/integration/test_gates.py": "test_gates.py",
     "tests/integration/test_run.py": "test_integration.py", "tests/unit/test_parts.py": "test_unit.py",
 }  # fmt: skip
 _PACKAGE_FILES = {
@@ -56,6 +59,7 @@ def project_files(design: Design) -> dict[str, str]:
         f"src/{package}/py.typed": "",
     }
     found |= {f"src/{package}/utils/__init__.py": '"""Configuration, definitions, logs, metrics and alerts."""\n'}
+    found |= dict(contract_files(design)) | dict(gate_tests(design))
     found |= dict(sql_files(design)) | dict(_configuration(design, parts)) | dict(monitoring_files(design))
     found |= dict(_fixtures(design, parts)) | {"playbooks/operate.md": playbook(design)}
     found |= dbt_files(design) if design.recipe is Recipe.DBT else {}
@@ -73,6 +77,8 @@ def _templates(design: Design, parts: Parts) -> dict[str, str]:
         inside["extractors/capturing.py"] = "capturing.py"
     if parts.flows or parts.captures:
         inside["letters.py"] = "letters.py"
+    if quarantining(design):
+        inside["quarantine.py"] = "quarantine.py"
     if parts.sinks:
         inside |= {"loaders/sinks.py": "loaders_sinks.py", "transformers/mapping.py": "transformers_mapping.py"}
     if parts.histories:
@@ -111,12 +117,22 @@ def _flags(design: Design, parts: Parts) -> dict[str, bool]:
         "models": bool(parts.models), "moves": flows or sinks, "brings": brings, "sends_alone": sinks and not brings,
         "cuts": brings or sinks, "both": flows and captures, "hybrid": design.batch is not None,
         "dbt": design.recipe is Recipe.DBT,
+        "quarantines": bool(quarantining(design)), "described": bool(made_from_tables(design)),
+        "keyed": _keyed(design), "asks_who": brings or bool(quarantining(design)),
         "tasks": bool(design.tasks), "retention": design.retention is not None,
         "shapes": any(flow.get("shape") for flow in parts.flows),
         "tenants": any("tenant" in flow for flow in parts.flows),
         "maps_anything": flows or sinks or bool(parts.models),
         "maps": any("fields" in table for sink in parts.sinks for table in sink["tables"]),
     }  # fmt: skip
+
+
+def _keyed(design: Design) -> bool:
+    """Whether personal data is hidden by a key."""
+    if design.pii is None or design.pii.strategy not in KEYED:
+        return False
+    outside = [source for source in design.sources if source.kind is not SourceKind.SNOWMELT]
+    return any(column.pii for source in outside for table in source.tables for column in table.columns)
 
 
 def _words(design: Design, parts: Parts) -> dict[str, str]:
@@ -132,11 +148,11 @@ def _words(design: Design, parts: Parts) -> dict[str, str]:
         "extras": _extras(parts),
         "command": "stream" if streams else "run", "restart": "unless-stopped" if streams else '"no"',
         "run_timeout": f"{max(_HOUR, seconds_of(design.service_level.alert_after)):.0f}",
-        **_imports(parts),
+        **_imports(parts, keyed=_keyed(design)),
     }  # fmt: skip
 
 
-def _imports(parts: Parts) -> dict[str, str]:
+def _imports(parts: Parts, *, keyed: bool) -> dict[str, str]:
     """Names that files import, which depend on what the project has."""
     names: set[str] = {"FlowResult"} if parts.flows or parts.captures or parts.sinks else set()
     config: set[str] = set()
@@ -147,6 +163,8 @@ def _imports(parts: Parts) -> dict[str, str]:
         doubles |= {"Batch", "Extractor", "Whole"}
     if parts.captures:
         doubles |= {"FlowResult"}
+    if keyed:
+        names |= {"pii_key"}
     if parts.sinks:
         names |= {*_MOVING, "Field", "Loader"}
         config |= {"SinkConfig", "SinkTable"}
@@ -213,12 +231,12 @@ def _configuration(design: Design, parts: Parts) -> Iterator[tuple[str, str]]:
         }  # fmt: skip
     lists = {
         "flows": parts.flows, "captures": parts.captures, "sinks": parts.sinks, "histories": parts.histories,
-        "models": parts.models,
+        "models": parts.models, "quarantines": quarantining(design), "described": made_from_tables(design),
     }  # fmt: skip
     yield "config/pipeline_config.yaml", _yaml({**data, **{name: rows for name, rows in lists.items() if rows}})
     about = "# Where sources and sinks are. Secrets come from the environment, by name.\n"
     yield "config/connections.yaml.example", about + _yaml(parts.connections)
-    yield ".env.example", environment_example(parts, sorted(set(channels.values())))
+    yield ".env.example", environment_example(parts, sorted(set(channels.values())), keyed=_keyed(design))
     if design.schedule.orchestrator not in _ORCHESTRATION:
         yield "orchestration/crontab", _crontab(design)
 
@@ -252,10 +270,16 @@ def _fixtures(design: Design, parts: Parts) -> Iterator[tuple[str, str]]:
         if source.kind is SourceKind.SNOWMELT:
             continue
         if source.capture.way == "log":
-            yield f"tests/fixtures/{source.name}.json", _json(change_fixture(source.tables))
+            yield (
+                f"tests/fixtures/{source.name}.json",
+                _json(change_fixture((table, rules_of(design, table)) for table in source.tables)),
+            )
             continue
         for table in source.tables:
-            yield f"tests/fixtures/{table.stage.removeprefix('raw_')}.json", _json(fixture(table))
+            yield (
+                f"tests/fixtures/{table.stage.removeprefix('raw_')}.json",
+                _json(fixture(table, rules_of(design, table))),
+            )
 
 
 def _json(data: Any) -> str:

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from snowmelt.design.building.granting import published, roles
 from snowmelt.design.building.parts import RECONCILE_SECONDS, Parts
+from snowmelt.design.building.statements import quarantining
 from snowmelt.design.model import Design, RunbookStep
 from snowmelt.design.output.blocks import Block, Bullets, Code, Drawing, Heading, Paragraph, grid, to_markdown
 from snowmelt.design.output.diagram import picture
 from snowmelt.design.output.document import reverse_flow
 from snowmelt.design.requirements.amounts import show_seconds
+from snowmelt.design.requirements.model import PiiStrategy
+from snowmelt.extract_load.transforming import TOKEN_KEY
 
 
 def specification(design: Design, parts: Parts) -> str:
@@ -37,6 +41,15 @@ def _overview(design: Design) -> Iterator[Block]:
     yield Paragraph(design.description or f"Brings {', '.join(s.name for s in design.sources)} to {ends}.")
 
 
+_HIDDEN = {
+    PiiStrategy.HASH: f"hashed before it is landed, with the key in {TOKEN_KEY}",
+    PiiStrategy.TOKENISE: f"replaced by tokens before it is landed, with the key in {TOKEN_KEY}",
+    PiiStrategy.MASK: "masked before it is landed",
+    PiiStrategy.DROP: "never landed",
+    PiiStrategy.NONE: "kept as it is",
+}
+
+
 def _ends(design: Design, parts: Parts) -> Iterator[Block]:
     yield Heading("Sources")
     yield grid(
@@ -46,7 +59,7 @@ def _ends(design: Design, parts: Parts) -> Iterator[Block]:
     )  # fmt: skip
     if design.pii is not None:
         hidden = ", ".join(design.pii.columns) or "none is named"
-        yield Paragraph(f"Personal data: {hidden}; strategy {design.pii.strategy}.")
+        yield Paragraph(f"Personal data: {hidden}; {_HIDDEN[design.pii.strategy]}. Raw tables and dead letters, too.")
     yield Heading("Destination")
     yield grid(
         ("sink", "kind", "tables", "load", "key", "delivery"),
@@ -72,10 +85,34 @@ def _transformations(design: Design) -> Iterator[Block]:
     )  # fmt: skip
     yield Heading("Quality")
     yield grid(
-        ("check", "table", "columns", "severity", "when it fails"),
-        [(gate.rule.check, gate.rule.table, ", ".join(gate.rule.columns), gate.rule.severity, gate.on_failure)
+        ("check", "table", "columns", "severity", "stands", "when it fails"),
+        [(gate.rule.check, gate.rule.table, ", ".join(gate.rule.columns), gate.rule.severity,
+          f"behind each refresh: {gate.counted}" if gate.counted else "before rows are visible", gate.on_failure)
          for gate in design.quality],
     )  # fmt: skip
+    yield Paragraph(
+        "What stands before rows are visible is a quality check of the engine (sql/_gates): no refresh goes round it. "
+        "The others are counted (sql/_quality_checks). Each refuses a bad row and passes a good one in "
+        "tests/integration/test_gates.py."
+    )
+    kept = quarantining(design)
+    if kept:
+        yield Paragraph(
+            f"Rows that were kept out of {', '.join(kept)} are in <table>_quarantine: `make quarantine` lists them. "
+            "Mend the source, then `make quarantine WHAT=replay` computes the tables anew; WHAT=discard sets aside."
+        )
+    yield Heading("Contracts and rights", 3)
+    yield grid(
+        ("contract", "table", "version", "columns"),
+        [(item.name, item.stage, item.version, str(len(item.columns) or "of the table"))
+         for item in design.contracts],
+    )  # fmt: skip
+    owner, writer, reader = roles(design)
+    yield Paragraph(
+        "Attached contracts refuse what would leave a table with other columns; another version is said in `contracts` "
+        f"of the requirements. Roles (sql/_grants): {owner} owns the tables, {writer} brings rows, {reader} reads "
+        f"{', '.join(published(design)) or 'nothing here'}."
+    )
 
 
 def _reconciliation(design: Design, parts: Parts) -> Iterator[Block]:
@@ -147,6 +184,7 @@ def _runbook(design: Design, parts: Parts) -> Iterator[Block]:
         [("an environment variable is not set", "fill in .env from .env.example, and load it"),
          ("a source is not available", "nothing is lost: run again when it is reachable"),
          ("a gate is broken", "run its query in sql/_quality_checks; mend the source, or set rows aside"),
+         ("a refresh was refused", "its last good version is visible; mend the rows in the source, and run again"),
          ("rows in dead_letters", "`make letters` lists them; mend the record in the table or the transformer, then "
           "`make letters WHAT=replay`, or WHAT=discard to set them aside"),
          ("rows are not as in the source", "look at its newest rows in reconciliations: examples are keys"),

@@ -1,12 +1,13 @@
-"""The SQL of a project: one file for each table, and one for each gate."""
+"""The SQL of a project: one file for each table, for each gate, and for its rights."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from snowmelt.core.names import literal
+from snowmelt.design.building.granting import grants
 from snowmelt.design.building.naming import gate_name
-from snowmelt.design.model import Design, DesignGate, DesignSource, DesignStage, StageKind
+from snowmelt.design.model import Design, DesignGate, DesignSource, DesignStage, GateCheck, StageKind
 from snowmelt.design.requirements.amounts import seconds_of
 from snowmelt.extract_load import DEAD_LETTERS_DDL
 from snowmelt.extract_load.noting import (
@@ -41,7 +42,7 @@ def sql_files(design: Design) -> Iterator[tuple[str, str]]:
         numbers[stage.layer] += 1
         folder = "transformations" if stage.layer == "gold" else "staging"
         name = f"{_PREFIXES[stage.layer]}{numbers[stage.layer]:02}_{stage.name.lower()}"
-        yield f"sql/{folder}/{name}.sql", f"{repeatable(stage)};\n"
+        yield f"sql/{folder}/{name}.sql", f"{repeatable(stage, gated=stage.name in gated(design))};\n"
     for number, view in enumerate(design.views, start=1):
         yield f"sql/transformations/9{number:02}_{view.name.lower()}.sql", f"-- {view.description}\n{view.sql};\n"
     yield from _beside(design)
@@ -50,6 +51,10 @@ def sql_files(design: Design) -> Iterator[tuple[str, str]]:
             yield f"sql/_connectors/{source.name}.sql", f"{_connector(source, source.setup_sql)}\n"
     for number, gate in enumerate(design.quality, start=1):
         yield f"sql/_quality_checks/{gate_name(number, gate)}.sql", _gate(gate)
+        if gate.checks:
+            text = ";\n".join(check.sql for check in gate.checks)
+            yield f"sql/_gates/{gate_name(number, gate)}.sql", f"{text};\n"
+    yield "sql/_grants/grants.sql", grants(design)
 
 
 def _beside(design: Design) -> Iterator[tuple[str, str]]:
@@ -82,15 +87,34 @@ def kept_tables() -> Iterator[tuple[str, str]]:
         yield file, f"CREATE TABLE IF NOT EXISTS {name} (\n  {listed}\n)\nCOMMENT = {literal(about)}"
 
 
-def repeatable(stage: DesignStage) -> str:
-    """Raw tables are made once; the others become what the file says, and an equal one stays as it is."""
+def gated(design: Design) -> set[str]:
+    """Tables whose rows pass quality checks before they are visible."""
+    return {check.table for gate in design.quality for check in gate.checks}
+
+
+def quarantining(design: Design) -> list[str]:
+    """Those whose bad rows are kept beside them."""
+    found = {check.table for gate in design.quality for check in gate.checks if check.quarantines}
+    return [stage.name for stage in design.stages if stage.name in found]
+
+
+def repeatable(stage: DesignStage, *, gated: bool) -> str:
+    """Raw tables are made once; the others become what the file says, and an equal one stays as it is.
+
+    What has gates begins without rows: its first ones come through them, too.
+    """
     if stage.kind is StageKind.TABLE:
         return stage.sql.replace("CREATE TABLE ", "CREATE TABLE IF NOT EXISTS ", 1)
-    return stage.sql.replace("CREATE ", "CREATE OR ALTER ", 1)
+    text = stage.sql.replace("CREATE ", "CREATE OR ALTER ", 1)
+    mode = "\n  REFRESH_MODE = INCREMENTAL"
+    return text.replace(mode, f"{mode}\n  INITIALIZE = ON_SCHEDULE", 1) if gated else text
 
 
 def _gate(gate: DesignGate) -> str:
     """With a threshold the number is the share of rows that break the rule, and that share is allowed."""
+    kept = [check for check in gate.checks if check.quarantines]
+    if kept:
+        return _quarantined(gate, kept)
     query = gate.sql.replace(" FROM ", "\nFROM ", 1)
     if not gate.rule.threshold:
         return f"-- severity: {gate.rule.severity}\n{query}\n"
@@ -98,6 +122,21 @@ def _gate(gate: DesignGate) -> str:
     return (
         f"-- severity: {gate.rule.severity}, allowed: {gate.rule.threshold:g}\n"
         f"SELECT ({gate.sql}) / ({total}) AS breaches\n"
+    )
+
+
+def _quarantined(gate: DesignGate, kept: Sequence[GateCheck]) -> str:
+    """What a check took out is no longer in the table: it is counted where it is kept until somebody has settled it."""
+    table = gate.rule.table
+    names = " OR ".join(f"CONTAINS(quality_checks || ',', {literal(f'{check.name.upper()},')})" for check in kept)
+    query = f"SELECT COUNT_IF({names}) AS breaches\nFROM {table}_quarantine"
+    if not gate.rule.threshold:
+        return f"-- severity: {gate.rule.severity}\n{query}\n"
+    return (
+        f"-- severity: {gate.rule.severity}, allowed: {gate.rule.threshold:g}\n"
+        "SELECT bad / NULLIF(bad + good, 0) AS breaches\n"
+        f"FROM (SELECT COUNT_IF({names}) AS bad FROM {table}_quarantine)\n"
+        f"CROSS JOIN (SELECT COUNT(*) AS good FROM {table})\n"
     )
 
 

@@ -66,6 +66,9 @@ def _take_pii(state: Conversation, _: str, answer: str) -> dict[str, Any]:
     return data
 
 
+_STRATEGIES = ("hash", "mask", "tokenise", "drop")
+
+
 def _strategy_open(state: Conversation) -> Iterator[str]:
     given = state.requirements
     if given.personal and given.pii is not None and given.pii.strategy is None:
@@ -74,8 +77,11 @@ def _strategy_open(state: Conversation) -> Iterator[str]:
 
 def _ask_strategy(state: Conversation, _: str) -> Asked:
     proposal = str(state.said("pii.strategy") or "hash")
-    text = "What happens to personal data? hash keeps it joinable, mask shows a part, drop never lands it."
-    return Asked("personal data is", text, ("hash", "mask", "drop"), proposal, "It must not arrive as it is.")
+    text = (
+        "What happens to personal data? hash keeps it joinable here, tokenise in the whole account, "
+        "mask hides it, drop never lands it."
+    )
+    return Asked("personal data is", text, _STRATEGIES, proposal, "It must not arrive as it is.")
 
 
 def _take_strategy(state: Conversation, _: str, answer: str) -> dict[str, Any]:
@@ -90,7 +96,7 @@ def _take_strategy(state: Conversation, _: str, answer: str) -> dict[str, Any]:
         "stars": "mask",
     }
     data["pii"] = {**(data.get("pii") or {"present": True}), "present": True,
-                   "strategy": found or choice_of(answer, ("hash", "mask", "drop"), also)}  # fmt: skip
+                   "strategy": found or choice_of(answer, _STRATEGIES, also)}  # fmt: skip
     return data
 
 

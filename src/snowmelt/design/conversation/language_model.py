@@ -30,7 +30,7 @@ _FIELDS = {
     "volume.events_per_second": "rows a second",
     "pii.present": "true or false",
     "pii.columns": "a list of columns with personal data",
-    "pii.strategy": "one of hash, mask, drop",
+    "pii.strategy": "one of hash, mask, tokenise, drop",
     "history": "one of full, window, none",
     "consistency": "one of exactly_once, at_least_once",
     "availability": "one of critical, important, standard",

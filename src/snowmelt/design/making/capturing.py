@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from snowmelt.core.names import literal
 from snowmelt.design.deciding import DesignDecisions
+from snowmelt.design.making.clean_tables import name_in_log
 from snowmelt.design.making.stages import captured_by_log, landed, plain_name, read_as_whole
 from snowmelt.design.model import Capture, DesignSource, SourceTable
-from snowmelt.design.requirements.model import Requirements, Source, SourceKind
+from snowmelt.design.requirements.model import PiiStrategy, Requirements, Source, SourceKind
 from snowmelt.design.rules.known import FILES
 
 _HAND_OVER = (
@@ -40,7 +43,7 @@ def sources(given: Requirements, verdict: DesignDecisions) -> list[DesignSource]
             for table in source.tables
         )  # fmt: skip
         capture = _capture(source, given, verdict)
-        setup = _connector(source, capture) if capture.way == "log" else None
+        setup = _connector(source, capture, given) if capture.way == "log" else None
         found.append(
             DesignSource(
                 name=source.name, kind=source.kind, connection=_connection(source),
@@ -79,7 +82,7 @@ def _capture(source: Source, given: Requirements, verdict: DesignDecisions) -> C
     return Capture(way="snapshot" if read_as_whole(source, verdict) else "watermark")
 
 
-def _connector(source: Source, capture: Capture) -> str:
+def _connector(source: Source, capture: Capture, given: Requirements) -> str:
     assert capture.slot is not None and capture.publication is not None
     tables = ", ".join(literal(table.name) for table in source.tables)
     prefix = source.name.upper()
@@ -89,4 +92,22 @@ def _connector(source: Source, capture: Capture) -> str:
         f"  USER = '${{{prefix}_USER}}'\n  PASSWORD_ENV = '{prefix}_PASSWORD'\n"
         f"  TABLES = ({tables})\n  SLOT = {literal(capture.slot)}\n  PUBLICATION = {literal(capture.publication)}\n"
         f"  SNAPSHOT_MODE = WHEN_NEEDED\n  TARGET = RAW\n  RAW_TABLE = raw_{source.name.lower()}_changes"
+        f"{_hidden(source, given)}"
     )
+
+
+_AT_INGEST = {PiiStrategy.HASH: "KEYED_HASH", PiiStrategy.MASK: "MASK", PiiStrategy.TOKENISE: "TOKENISE"}
+
+
+def _hidden(source: Source, given: Requirements) -> str:
+    """Personal data is hidden as soon as a change is understood, before it is kept anywhere."""
+    columns = list(_hidden_columns(source, given))
+    return f"\n  PII = ({', '.join(columns)})" if columns else ""
+
+
+def _hidden_columns(source: Source, given: Requirements) -> Iterator[str]:
+    how = _AT_INGEST.get(given.pii.strategy) if given.pii is not None and given.pii.strategy is not None else None
+    for table in source.tables:
+        for column in table.columns:
+            if column.pii and how is not None:
+                yield f"{literal(f'{name_in_log(table.name)}.{column.name}')} = {literal(how)}"

@@ -25,15 +25,25 @@ class Clean:
     raw: str
     """The table that it reads."""
     table: Table
-    """What it is in the source."""
+    """What it is in the source, as `as_landed` has it."""
     options: str
     """Of the dynamic table, as SQL."""
-    strategy: PiiStrategy | None
-    """What happens to personal data."""
 
     @property
     def keys(self) -> str:
         return ", ".join(map(named, self.table.key))
+
+
+def as_landed(table: Table, strategy: PiiStrategy | None) -> Table:
+    """A table as its raw table has it: personal data is hidden on the way, and what is hidden is a text."""
+    if strategy is None or not any(column.pii for column in table.columns):
+        return table
+    hidden = strategy in (PiiStrategy.HASH, PiiStrategy.MASK, PiiStrategy.TOKENISE)
+    columns = tuple(
+        column.model_copy(update={"type": "VARCHAR"}) if column.pii and hidden else column
+        for column in table.columns if not (column.pii and strategy is PiiStrategy.DROP)
+    )  # fmt: skip
+    return table.model_copy(update={"columns": columns})
 
 
 def named(column: str) -> str:
@@ -268,17 +278,15 @@ def name_in_log(table: str) -> str:
 
 def _typed(clean: Clean, record: str) -> list[str]:
     """The columns; where they are not known, the key and the change column, and the record as it came."""
-    table, strategy = clean.table, clean.strategy
+    table = clean.table
     known = {column.name for column in table.columns}
     named_only = [
         DescribedColumn(name=name) for name in (*table.key, table.change_column) if name and name not in known
     ]
     found = []
     for column in (*named_only, *table.columns):
-        if column.pii and strategy is PiiStrategy.DROP:
-            continue
         container = _ROW if record == "after" and column.name in table.key else record
-        found.append(f"{_protected(_value(container, column), column, strategy)} AS {named(column.name)}")
+        found.append(f"{_value(container, column)} AS {named(column.name)}")
     return found if table.columns else [*found, "record" if record == "record" else f"{record} AS record"]
 
 
@@ -317,15 +325,3 @@ def unreadable(table: Table) -> str | None:
 def _readable(clean: Clean, indent: str) -> str:
     wrong = unreadable(clean.table)
     return f"\n{indent}AND NOT ({wrong})" if wrong else ""
-
-
-def _protected(value: str, column: DescribedColumn, strategy: PiiStrategy | None) -> str:
-    if not column.pii:
-        return value
-    match strategy:
-        case PiiStrategy.HASH:
-            text = value if value.endswith("::VARCHAR") else f"{value}::VARCHAR"
-            return f"SHA2({text}, 256)"
-        case PiiStrategy.MASK:
-            return f"IFF({value} IS NULL, NULL, '***')"
-    return value

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from snowmelt.core import errors
+from snowmelt.design.antipatterns.library import Library, LintedStatement, library
 from snowmelt.design.deciding import Decision, DesignDecisions
 from snowmelt.design.making.capturing import address_variable, sources
+from snowmelt.design.making.clean_tables import named
 from snowmelt.design.making.estimating import estimates
 from snowmelt.design.making.gates import Came, gates
 from snowmelt.design.making.operating import alerts, backfill, packets, replay, rollback, service_level
@@ -23,7 +25,6 @@ from snowmelt.design.model import (
     DesignStage,
     MadeDecision,
     Schedule,
-    StageKind,
 )
 from snowmelt.design.requirements.amounts import show_seconds
 from snowmelt.design.requirements.missing import questions
@@ -31,7 +32,6 @@ from snowmelt.design.requirements.model import (
     DescribedColumn,
     Evolution,
     Load,
-    PiiStrategy,
     Recipe,
     Requirements,
     Sink,
@@ -56,8 +56,8 @@ def design(given: Requirements, verdict: DesignDecisions) -> Design:
     level = service_level(given, verdict)
     checked = gates(given, [*models(given), *made], came, level.tier)
     contracts = _contracts(given, made, ends, columns)
-    named = {item.stage: item.name for item in contracts}
-    made = [stage.model_copy(update={"contract": named.get(stage.name)}) for stage in made]
+    held = {item.stage: item.name for item in contracts}
+    made = [stage.model_copy(update={"contract": held.get(stage.name)}) for stage in made]
     return Design(
         name=given.name, description=given.description or "", owner=given.owner or "nobody yet",
         recipe=given.recipe or Recipe.ETL, mode=verdict.outcome("mode") or "", pattern=verdict.outcome("pattern") or "",
@@ -115,31 +115,41 @@ def _contracts(
     columns: dict[str, tuple[DescribedColumn, ...]],
 ) -> list[DesignContract]:  # fmt: skip
     assert given.latency is not None
+    catalog = library((stage.name, stage.sql) for stage in made)
     read = dict.fromkeys(name for end in ends for name in end.reads)
+    versions = _check_versions(given, made, read)
     return [
         DesignContract(
             name=f"{stage.name}_contract", stage=stage.name, freshness=leaf_lag(given.latency),
-            columns=_published(given, stage, columns.get(stage.name, ())),
+            version=versions.get(stage.name.lower(), "1.0.0"),
+            columns=_published(catalog, item, columns.get(stage.name, ())),
         )
-        for stage in made
+        for item, stage in zip(catalog.items, made, strict=True)
         if stage.name in read
     ]  # fmt: skip
 
 
 def _published(
-    given: Requirements, stage: DesignStage, columns: tuple[DescribedColumn, ...]
+    catalog: Library, item: LintedStatement, described: tuple[DescribedColumn, ...]
 ) -> tuple[DescribedColumn, ...]:
-    """The columns of a clean table as they are published; none where something else than a column list decides them."""
-    if stage.kind is StageKind.SCD_TABLE or not columns:
-        return ()
-    strategy = given.pii.strategy if given.pii is not None else None
-    kept = [column for column in columns if not (column.pii and strategy is PiiStrategy.DROP)]
-    hidden = (PiiStrategy.HASH, PiiStrategy.MASK)
-    typed = [
-        column.model_copy(update={"type": "VARCHAR"}) if column.pii and strategy in hidden else column
-        for column in kept
-    ]
-    return (*typed, DescribedColumn(name="loaded_at", type="TIMESTAMP_LTZ", description="when it came"))
+    """The columns as the table has them, with what was said of them; none where they can't be told."""
+    known = {named(column.name): column for column in described}
+    return tuple(
+        known.get(named(column.name), DescribedColumn(name=column.name)).model_copy(
+            update={"name": column.name, "type": str(column.type), "nullable": True}
+        )
+        for column in catalog.columns_of(item) or ()
+    )
+
+
+def _check_versions(given: Requirements, made: Sequence[DesignStage], read: Iterable[str]) -> dict[str, str]:
+    versions = {name.lower(): version for name, version in given.contracts.items()}
+    known = {name.lower() for name in read} & {stage.name.lower() for stage in made}
+    for name in versions.keys() - known:
+        raise errors.configuration(
+            f"contracts.{name}: no table {name} is published. There are {', '.join(sorted(known)) or 'none'}."
+        )
+    return versions
 
 
 def _pii(given: Requirements) -> DesignPii | None:

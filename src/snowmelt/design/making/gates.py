@@ -9,13 +9,13 @@ from typing import Literal
 from snowmelt.core import errors
 from snowmelt.core.names import literal
 from snowmelt.design.making.clean_tables import named
+from snowmelt.design.making.enforcing import action_of, enforce, number
 from snowmelt.design.model import DesignGate, DesignStage
 from snowmelt.design.requirements.model import (
     Check,
     DescribedColumn,
     GateSeverity,
     Load,
-    PiiStrategy,
     QualityRule,
     Recipe,
     Requirements,
@@ -34,6 +34,11 @@ _ON_FAILURE = {
     GateSeverity.WARN: "a message; the run goes on",
     GateSeverity.ERROR: "an alert is raised; sinks get their rows, and the run ends as failed",
     GateSeverity.CRITICAL: "an alert is raised; nothing is published to sinks outside, and the run ends as failed",
+}
+_BEFORE = {
+    "WARN": "a message; the rows go through",
+    "QUARANTINE": "the row goes to {table}_quarantine, others go on; an alert is raised, and the run ends as failed",
+    "FAIL": "the refresh is refused, and the last good version stays; an alert is raised, and the run ends as failed",
 }
 _WIDE = 4
 """Standard deviations beyond which a value is out of the ordinary."""
@@ -65,13 +70,18 @@ def gates(
     for rule in (*rules, *_derived(given, stages, came, tier)):
         found.setdefault((rule.check, rule.table.lower(), rule.columns, rule.references), rule)
     versioned = {stage.name.lower() for stage in stages if stage.load is Load.SCD_TYPE_2}
-    return [
-        DesignGate(
-            rule=rule, sql=query(rule, versioned, came), dimension=_DIMENSIONS[rule.check],
-            on_failure=_ON_FAILURE[rule.severity],
-        )
-        for rule in found.values()
-    ]  # fmt: skip
+    elsewhere = {stage.name.lower() for stage in stages if not stage.sql}
+    made = []
+    for rule in found.values():
+        held = enforce(rule, versioned, elsewhere)
+        how = _BEFORE[action_of(rule)].format(table=rule.table) if held.checks else _ON_FAILURE[rule.severity]
+        made.append(
+            DesignGate(
+                rule=rule, sql=query(rule, versioned, came), checks=held.checks, counted=held.counted,
+                dimension=_DIMENSIONS[rule.check], on_failure=how,
+            )
+        )  # fmt: skip
+    return made
 
 
 def _derived(
@@ -95,8 +105,7 @@ def _of_source(given: Requirements, stage: DesignStage, source: Came, tier: int)
     """What a table promises because of where it comes from."""
     within = 1.5 * given.latency if given.latency is not None else None
     yield QualityRule(check=Check.FRESHNESS, table=stage.name, within=within)
-    dropped = given.pii is not None and given.pii.strategy is PiiStrategy.DROP
-    shown = tuple(column.name for column in source.columns if not (dropped and column.pii))
+    shown = tuple(column.name for column in source.columns)
     if shown:
         yield QualityRule(
             check=Check.SCHEMA, table=stage.name, columns=shown,
@@ -138,8 +147,8 @@ def query(rule: QualityRule, versioned: Container[str] = (), came: Mapping[str, 
             twice = f"SELECT {listed} FROM {rule.table}{current} GROUP BY {listed} HAVING COUNT(*) > 1"
             return f"SELECT COUNT(*) AS breaches FROM ({twice})"
         case Check.RANGE:
-            bounds = [f"{named(name)} < {_number(rule.minimum)}" for name in rule.columns if rule.minimum is not None]
-            bounds += [f"{named(name)} > {_number(rule.maximum)}" for name in rule.columns if rule.maximum is not None]
+            bounds = [f"{named(name)} < {number(rule.minimum)}" for name in rule.columns if rule.minimum is not None]
+            bounds += [f"{named(name)} > {number(rule.maximum)}" for name in rule.columns if rule.maximum is not None]
             return f"SELECT COUNT_IF({' OR '.join(bounds)}) AS breaches FROM {rule.table}"
         case Check.ACCEPTED_VALUES:
             values = ", ".join(map(literal, rule.values))
@@ -149,7 +158,7 @@ def query(rule: QualityRule, versioned: Container[str] = (), came: Mapping[str, 
             # Whether rows came or not: a source that was read to its end is quiet, one that was not may be dead.
             age = "DATEDIFF('second', MAX(looked_at), CURRENT_TIMESTAMP())"
             seen = f"FROM heartbeats WHERE flow = {literal(source.looked_at)}"
-            return f"SELECT IFF({age} <= {_number(rule.within or 86_400)}, 0, 1) AS breaches {seen}"
+            return f"SELECT IFF({age} <= {number(rule.within or 86_400)}, 0, 1) AS breaches {seen}"
         case Check.SCHEMA if source is not None:
             open_ = f"flow = {literal(source.flow)} AND ended_at IS NULL"
             return f"SELECT COUNT(*) AS breaches FROM schema_changes WHERE {open_}"
@@ -161,10 +170,10 @@ def query(rule: QualityRule, versioned: Container[str] = (), came: Mapping[str, 
             )
         case Check.FRESHNESS:
             age = f"DATEDIFF('second', MAX({column or 'loaded_at'}), CURRENT_TIMESTAMP())"
-            return f"SELECT IFF({age} <= {_number(rule.within or 86_400)}, 0, 1) AS breaches FROM {rule.table}"
+            return f"SELECT IFF({age} <= {number(rule.within or 86_400)}, 0, 1) AS breaches FROM {rule.table}"
         case Check.ROW_COUNT:
-            bounds = [f"COUNT(*) >= {_number(1 if rule.minimum is None else rule.minimum)}"]
-            bounds += [f"COUNT(*) <= {_number(rule.maximum)}"] if rule.maximum is not None else []
+            bounds = [f"COUNT(*) >= {number(1 if rule.minimum is None else rule.minimum)}"]
+            bounds += [f"COUNT(*) <= {number(rule.maximum)}"] if rule.maximum is not None else []
             return f"SELECT IFF({' AND '.join(bounds)}, 0, 1) AS breaches FROM {rule.table}"
         case Check.REFERENTIAL_INTEGRITY:
             assert rule.references is not None
@@ -183,8 +192,3 @@ def query(rule: QualityRule, versioned: Container[str] = (), came: Mapping[str, 
                 f"SELECT {len(rule.columns)} - COUNT(*) AS breaches FROM INFORMATION_SCHEMA.COLUMNS "
                 f"WHERE TABLE_NAME = {literal(rule.table.upper())} AND COLUMN_NAME IN ({names})"
             )
-
-
-def _number(value: float) -> str:
-    """All of its digits: a bound that is rounded is another bound."""
-    return f"{value:.0f}" if value == int(value) else repr(value)

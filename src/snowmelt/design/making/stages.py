@@ -13,6 +13,7 @@ from snowmelt.core.names import literal
 from snowmelt.design.deciding import DesignDecisions
 from snowmelt.design.making.clean_tables import (
     Clean,
+    as_landed,
     changes_of_log,
     named,
     newest_of_records,
@@ -29,7 +30,6 @@ from snowmelt.design.requirements.model import (
     DescribedColumn,
     Load,
     Mode,
-    PiiStrategy,
     Requirements,
     Source,
     SourceKind,
@@ -61,9 +61,10 @@ def landed(given: Requirements, verdict: DesignDecisions) -> list[Landed]:
     """Not of tables that are here already: a reverse flow reads a finished model, and adds no layer."""
     outside = [(source, table) for source, table in tables_of(given) if source.kind is not SourceKind.SNOWMELT]
     found: list[Landed] = []
+    strategy = given.pii.strategy if given.pii is not None else None
     for (source, table), name in zip(outside, _names(outside), strict=True):
         raw = f"raw_{source.name.lower()}_changes" if captured_by_log(source, verdict) else f"raw_{name}"
-        found.append(Landed(source, _of_tenants(table), raw, f"stg_{name}"))
+        found.append(Landed(source, _of_tenants(as_landed(table, strategy)), raw, f"stg_{name}"))
     return found
 
 
@@ -133,17 +134,14 @@ def stages(given: Requirements, verdict: DesignDecisions) -> list[DesignStage]:
     assert given.latency is not None, "without a promise there is no design"
     items = landed(given, verdict)
     lag = leaf_lag(given.latency)
-    strategy = _strategy(given, verdict)
     read = {name for item in given.transformations for name in tables_read(item.sql)}
     found = _raw_stages(items, verdict)
     slow = _slow_lag(given, verdict)
     for item in items:
         last = item.clean.upper() not in read
         wanted = _wanted(given, item, last=last)
-        # A connector lands what the log has: there is no way on which anything could be made unreadable.
-        hidden = given.pii.strategy if given.pii is not None and captured_by_log(item.source, verdict) else strategy
         own = (slow if _waits(given, item.clean, last=last) else lag) if last else DOWNSTREAM
-        found.append(_clean_stage(item, verdict, own, hidden, wanted, _asked_by(given, item.clean)))
+        found.append(_clean_stage(item, verdict, own, wanted, _asked_by(given, item.clean)))
     for transformation in in_order(given.transformations):
         last = transformation.name.upper() not in read
         own = (slow if _waits(given, transformation.name, last=last) else lag) if last else DOWNSTREAM
@@ -209,14 +207,6 @@ def _wanted(given: Requirements, item: Landed, *, last: bool) -> _Wanted:
         if wanting:
             return _Wanted(load, tuple(dict.fromkeys(name for sink in wanting for name in sink.previous)))
     return _Wanted()
-
-
-def _strategy(given: Requirements, verdict: DesignDecisions) -> PiiStrategy | None:
-    """What the clean tables do to personal data: nothing more where it was made unreadable on the way."""
-    if given.pii is None or not given.personal:
-        return None
-    on_the_way = verdict.outcome("transform") == "ETL" and given.pii.strategy is not PiiStrategy.DROP
-    return None if on_the_way else given.pii.strategy
 
 
 def tables_read(sql: str) -> list[str]:
@@ -297,12 +287,11 @@ _CHANGE_COLUMNS = (
 
 
 def _clean_stage(
-    item: Landed, verdict: DesignDecisions, lag: str, strategy: PiiStrategy | None, wanted: _Wanted,
-    asked_by: tuple[str, ...],
-) -> DesignStage:  # fmt: skip
+    item: Landed, verdict: DesignDecisions, lag: str, wanted: _Wanted, asked_by: tuple[str, ...]
+) -> DesignStage:
     clustered = verdict.outcome("partitioning") in ("by day and key", "by key") and bool(item.table.key)
     options = _options(lag, asked_by or (item.table.key if clustered else ()))
-    clean = Clean(item.clean, item.raw, item.table, options, strategy)
+    clean = Clean(item.clean, item.raw, item.table, options)
     keyed = bool(item.table.key)
     versions = wanted.load is Load.SCD_TYPE_2 and keyed
     if captured_by_log(item.source, verdict):

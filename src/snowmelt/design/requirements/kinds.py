@@ -81,6 +81,9 @@ class Evolution(StrEnum):
 class PiiStrategy(StrEnum):
     MASK = "mask"
     HASH = "hash"
+    """With a key from the environment: equal values stay equal, and no list of values finds them out."""
+    TOKENISE = "tokenise"
+    """As PII_TOKEN does: joined with the tokens of all other tables of the account."""
     DROP = "drop"
     NONE = "none"
 

@@ -249,6 +249,8 @@ class Requirements(Part):
     """Tables that are made of the clean ones."""
     quality: tuple[QualityRule, ...] | Off | None = None
     """Gates beside those that follow from keys and promises."""
+    contracts: dict[str, Annotated[str, Field(pattern=r"^\d+\.\d+\.\d+$")]] = Field(default_factory=dict)
+    """Versions of contracts, by table, where it is no longer 1.0.0: other columns need another version."""
     schema_evolution: Annotated[Evolution | None, BeforeValidator(_off)] = None
     """What happens when a source changes its columns."""
     idempotency: Literal["key", "watermark", "overwrite", "none"] | None = None

@@ -61,6 +61,12 @@ def _compare(source: Side, table: TableSide) -> _Look:
     wanted = days if summed else None
     rows = source.rows(wanted)
     found.differences = compare_rows(rows, table.rows(wanted))
+    if "missing" in found.differences.values():
+        # Rows that gates kept out are not lost: they are told as what they are.
+        kept = table.kept_out()
+        found.differences = {
+            key: kind for key, kind in found.differences.items() if kind != "missing" or key not in kept
+        }
     return _Look(found, {key: rows.get(key) for key in found.differences})
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import Any, Literal
+
+from snowmelt.extract_load.transforming import pii_key, pseudonym
 
 Key = tuple[str, ...]
 """The values of a key as text, which is the same for the same value wherever it was read."""
@@ -31,9 +32,13 @@ class ComparedTable:
     sums: tuple[str, ...] = ()
     """Columns of exact numbers."""
     hashed: tuple[str, ...] = ()
-    """Key columns that are hashed here."""
+    """Key columns that are hidden here."""
+    hidden_as: str | None = None
+    """How: `hash` or `tokenise`, with the key of the environment; None for a hash without a key."""
     complete: bool = True
     """Whether rows that the source no longer has must not be here. Neither files nor a change column tell that."""
+    quarantine: str | None = None
+    """Where gates keep rows that they did not let into the table."""
     condition: str | None = None
     """Which rows here count: the current versions, say."""
 
@@ -139,7 +144,7 @@ def row_of(compared: ComparedTable, values: Mapping[str, Any], *, hash_keys: boo
 
 def _key_text(compared: ComparedTable, name: str, value: Any, *, hash_keys: bool) -> str:
     if hash_keys and name in compared.hashed and value is not None:
-        return hashlib.sha256(str(value).encode()).hexdigest()
+        return pseudonym(value, compared.hidden_as or "hash", pii_key() if compared.hidden_as else None)
     return canonical(value)
 
 

@@ -75,6 +75,15 @@ class TableSide(Side):
             row_of(self.compared, dict(zip(self.compared.columns, row, strict=True)), hash_keys=False) for row in found
         )
 
+    def kept_out(self) -> set[Key]:
+        """The keys of rows that gates kept out of the table."""
+        if self.compared.quarantine is None:
+            return set()
+        keys = self.compared.key
+        query = f"SELECT {', '.join(map(_named, keys))} FROM {self.compared.quarantine}"
+        found = self._connection.execute(query).fetchall()
+        return {row_of(self.compared, dict(zip(keys, row, strict=True)), hash_keys=False)[0] for row in found}
+
     def _day(self) -> str:
         day = self.compared.day
         if day is None:

@@ -118,6 +118,7 @@ def _failure(outcome: RefreshOutcome) -> SnowmeltError:
     instant = outcome.data_timestamp - EPOCH
     failed = refresh_errors.refresh_failed("MANUAL", round(instant.total_seconds() * 1000), error.message)
     failed.hint, failed.transient = error.hint, error.transient
+    failed.__cause__ = error
     return failed
 
 

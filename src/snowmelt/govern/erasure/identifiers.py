@@ -34,7 +34,7 @@ def with_pseudonyms(values: Iterable[str], key: str) -> tuple[str, ...]:
     """The values, and what hashing and tokenising made of them when they came in."""
     found: dict[str, None] = {}
     for value in values:
-        for strategy in (Strategy.KEEP, Strategy.HASH, Strategy.TOKENISE):
+        for strategy in (Strategy.KEEP, Strategy.HASH, Strategy.KEYED_HASH, Strategy.TOKENISE):
             shown = hidden(value, strategy, key)
             if shown is not None and (strategy is not Strategy.KEEP or len(value) >= _LEAST):
                 found[shown] = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -26,6 +27,8 @@ class Strategy(StrEnum):
     """Its last four characters, for people who know the value already; of fewer than eight none."""
     HASH = "HASH"
     """The same value has the same hash: it can be joined by, but a list of all phone numbers finds it out."""
+    KEYED_HASH = "KEYED_HASH"
+    """A SHA-256 with the account's key: as HASH, and no list finds it out. What comes in alone can have it."""
     TOKENISE = "TOKENISE"
     """A hash with the account's key: outside of the account nobody can find the value out."""
     DROP = "DROP"
@@ -88,6 +91,8 @@ def _shown(name: exp.Expr, strategy: Strategy) -> exp.Expr:
         return exp.Anonymous(this="IFF", expressions=[short, stars.copy(), ending])
     if strategy is Strategy.HASH:
         return exp.func("SHA2", text, exp.Literal.number(256))
+    if strategy is Strategy.KEYED_HASH:
+        raise errors.unsupported("KEYED_HASH in a view", hint="Use TOKENISE, which has the account's key too.")
     return exp.Anonymous(this="PII_TOKEN", expressions=[text])
 
 
@@ -100,6 +105,8 @@ def hidden(value: str, strategy: Strategy, key: str) -> str | None:
             return _STARS if len(value) < _LEAST_MASKED else _STARS + value[-_SHOWN:]
         case Strategy.HASH:
             return _sha256(value)
+        case Strategy.KEYED_HASH:
+            return hmac.new(key.encode(), value.encode(), hashlib.sha256).hexdigest()
         case Strategy.TOKENISE:
             return tokeniser(key)(value)
     return None
@@ -110,6 +117,7 @@ def longest(strategy: Strategy) -> int:
     lengths = {
         Strategy.MASK: len(_STARS) + _SHOWN,
         Strategy.HASH: _HASH_LENGTH,
+        Strategy.KEYED_HASH: _HASH_LENGTH,
         Strategy.TOKENISE: TOKEN_LENGTH,
     }
     return lengths.get(strategy, 0)
