@@ -5,7 +5,16 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snowmelt.ivm.cost import Measured, RefreshEstimate, Work, estimate
+from snowmelt.ivm.cost import (
+    ASSUMED_RATES,
+    ComputeEngine,
+    EngineRate,
+    EngineRates,
+    Measured,
+    RefreshEstimate,
+    Work,
+    estimate,
+)
 
 _TIMES = st.floats(1, 1e7)
 _ROWS = st.integers(0, 10**9)
@@ -112,3 +121,50 @@ def test_a_small_change_that_stays_slow_is_believed() -> None:
     expected = estimate(Work(10, 60_000), measured)
     assert expected is not None
     assert expected.prefers_full
+
+
+_QUICK, _SPARK = ComputeEngine.QUICK, ComputeEngine.SPARK
+_RATES = st.builds(
+    EngineRates,
+    st.builds(EngineRate, st.floats(0.5, 100), st.floats(0.1, 50)),
+    st.builds(EngineRate, st.floats(20, 5_000), st.floats(0.1, 100)),
+)
+
+
+@given(rates=_RATES, full=st.floats(1, 1e5), changed=st.integers(1, 10**6), rows=st.integers(1, 10**7))
+def test_work_that_moves_to_the_other_engine_costs_what_that_one_takes(
+    rates: EngineRates, full: float, changed: int, rows: int
+) -> None:
+    """What was measured on one engine is no measure of the other, whichever way it goes."""
+    slower = EngineRates(rates.quick, EngineRate(rates.spark.query_ms * 10, rates.spark.mb_ms * 10))
+    measured = Measured(full, rows, full, changed, _QUICK, _QUICK)
+
+    def expected(engine: ComputeEngine, used: EngineRates) -> RefreshEstimate:
+        found = estimate(Work(changed, rows, rows * 50, engine, engine), measured, used)
+        assert found is not None
+        return found
+
+    assert expected(_QUICK, rates) == expected(_QUICK, slower), "nothing of Spark's counts where it has no part"
+    assert expected(_SPARK, slower).full_ms > expected(_SPARK, rates).full_ms * 9
+    assert expected(_SPARK, slower).incremental_ms > expected(_SPARK, rates).incremental_ms * 5
+
+
+def test_the_choice_follows_the_rates() -> None:
+    """Changes that are too many for the quick lane are Spark's; all rows of a small table are not."""
+    work = Work(60_000, 100_000, 1_000_000, _QUICK, _SPARK)
+    measured = Measured(60, 100_000, 30, 10, _QUICK, _QUICK)
+    slow, fast = (EngineRates(spark=EngineRate(ms, ms / 10)) for ms in (900.0, 6.0))
+    by_slow, by_fast = (estimate(work, measured, rates) for rates in (slow, fast))
+    assert by_slow is not None and by_slow.prefers_full
+    assert by_fast is not None and not by_fast.prefers_full
+    cold = EngineRates(spark=EngineRate(6.0, 0.6, start_ms=6_000))
+    waiting = estimate(work, measured, cold)
+    assert waiting is not None and waiting.prefers_full, "an engine that has to start first takes that long"
+
+
+def test_what_one_engine_took_is_not_smoothed_into_what_the_other_takes() -> None:
+    measured = Measured().with_full(30, 1_000, _QUICK).with_full(900, 1_000, _SPARK).with_full(40, 1_000, _QUICK)
+    assert (measured.full_ms, measured.full_engine) == (40, _QUICK)
+    measured = measured.with_incremental(800, 100_000, _SPARK).with_incremental(35, 10, _QUICK)
+    assert (measured.incremental_ms, measured.incremental_engine) == (35, _QUICK)
+    assert ASSUMED_RATES.fixed_ms(_QUICK) < ASSUMED_RATES.fixed_ms(_SPARK)

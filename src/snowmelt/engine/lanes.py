@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import random
 import threading
+import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,6 +30,8 @@ from snowmelt.engine.quick.comparing import difference, is_comparable
 from snowmelt.engine.quick.lane import Noted, QuickLane, Translations
 from snowmelt.engine.quick.scopes import DuckQuery
 from snowmelt.engine.quick.types import NotQuick
+from snowmelt.engine.rates import ObservedRates
+from snowmelt.ivm.cost import ComputeEngine, EngineRates
 from snowmelt.sql.dialect import to_spark_sql
 from snowmelt.storage.columns import local_path
 
@@ -47,6 +50,8 @@ _KNOWN_TAGS = 2_000
 _KNOWN_REASONS = 1_000
 _COMPARED = "compared:"
 """Begins the tag of what Spark computes only to be compared: those jobs are not the statement's."""
+_PROBE = "SELECT k, COUNT(1) AS n, SUM(v) AS total FROM probed GROUP BY k"
+_PROBED_FEW, _PROBED_MANY = 50, 300_000
 _SMALL = frozenset({Lane.LIGHT, Lane.TINY})
 
 
@@ -56,6 +61,8 @@ class LaneUse:
 
     quick: int = 0
     spark: int = 0
+    writes: int = 0
+    """Results that Spark computed and wrote by itself."""
     reason: str | None = None
     """Why the last one that Spark computed was not for the quick lane."""
 
@@ -97,6 +104,7 @@ class Engine:
         self._lock = threading.Lock()
         self._sampled = random.Random()
         self.figures = QuickFigures()
+        self.observed = ObservedRates()
         self.mode = self._settings.mode
 
     @cached_property
@@ -123,7 +131,11 @@ class Engine:
         def by_spark(tag: str | None = tag) -> pa.Table:
             tree = for_spark(query) if for_spark is not None and isinstance(query, exp.Expr) else query
             text = tree if isinstance(tree, str) else to_spark_sql(tree)
-            return self.spark.to_arrow(text, tables, lane=lane, tag=tag, pool=pool, inputs=inputs)
+            was_up, began = self.spark_is_up, time.monotonic()
+            found = self.spark.to_arrow(text, tables, lane=lane, tag=tag, pool=pool, inputs=inputs)
+            if was_up:
+                self._note(ComputeEngine.SPARK, tables, inputs, began)
+            return found
 
         found = (
             self.quickly(query, tables, lane=lane, tag=tag, inputs=inputs, known=known, noted=noted)
@@ -143,7 +155,11 @@ class Engine:
         """The result by the quick lane; None when that is for Spark to compute."""
         if not self._may_be_quick(lane):
             return None
-        return self._by_quick(tag, lambda: self._quick.run(query, tables, inputs or {}, tag, known, noted))
+        began = time.monotonic()
+        found = self._by_quick(tag, lambda: self._quick.run(query, tables, inputs or {}, tag, known, noted))
+        if found is not None:
+            self._note(ComputeEngine.QUICK, tables, inputs, began)
+        return found
 
     def again(self, query: DuckQuery, tag: str | None = None, *, reuse: bool = True) -> pa.Table | None:
         """The result of what was noted before; None when the whole query has to be asked.
@@ -190,6 +206,43 @@ class Engine:
         self.mode = QuickMode.OFF
         return wanted
 
+    # -- what queries take ----------------------------------------------------------------------------------------
+
+    def rates(self) -> EngineRates:
+        """What queries take here by both engines. The quick lane is asked a few if it has not computed any yet."""
+        if self.mode is not QuickMode.OFF and not self.observed.is_known(ComputeEngine.QUICK):
+            self._probe()
+        return self.observed.rates(spark_is_up=self.spark_is_up)
+
+    @property
+    def spark_is_up(self) -> bool:
+        """Whether a query of Spark's need not wait for its start."""
+        return "spark" in self.__dict__ and self.spark.health().state == "ready"
+
+    def engine_since(self, tag: str, before: int = 0) -> ComputeEngine:
+        """Which engine did the work of a statement: Spark if it did any after `spark_work` was `before`."""
+        spark = self.mode is QuickMode.OFF or self.spark_work(tag) > before
+        return ComputeEngine.SPARK if spark else ComputeEngine.QUICK
+
+    def spark_work(self, tag: str) -> int:
+        """How much of a statement's work Spark did so far."""
+        use = self.use_of(tag)
+        return use.spark + use.writes
+
+    def _note(
+        self, engine: ComputeEngine, tables: Sequence[TableFiles], inputs: Mapping[str, pa.Table] | None, began: float
+    ) -> None:
+        took = (time.monotonic() - began) * 1000
+        size = sum(table.bytes for table in tables) + sum(rows.nbytes for rows in (inputs or {}).values())
+        self.observed.note(engine, size, took)
+
+    def _probe(self) -> None:
+        """As the stage of a refresh: a join and sums by key, over few rows and over many."""
+        query: exp.Expr = exp.maybe_parse(_PROBE, dialect="spark")
+        for rows in (_PROBED_FEW,) * 4 + (_PROBED_MANY,):
+            values = pa.table({"k": [row % 50 for row in range(rows)], "v": list(range(rows))})
+            self.quickly(query, (), lane=Lane.TINY, inputs={"probed": values})
+
     # -- which lane -----------------------------------------------------------------------------------------------
 
     def _use(self, tag: str | None) -> LaneUse:
@@ -234,9 +287,11 @@ class Engine:
         return self.spark.batches(sql, tables, **options)
 
     def spill(self, sql: str, tables: Sequence[TableFiles], path: str, **options: Any) -> None:
+        self._use(options.get("tag")).writes += 1
         self.spark.spill(sql, tables, path, **options)
 
     def append(self, sql: str, tables: Sequence[TableFiles], path: str, **options: Any) -> None:
+        self._use(options.get("tag")).writes += 1
         self.spark.append(sql, tables, path, **options)
 
     def execute(self, sql: str, tables: Sequence[TableFiles] = (), **options: Any) -> pa.Table:

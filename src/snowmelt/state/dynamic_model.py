@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic import ConfigDict, Field
 
 from snowmelt.core.names import ObjectName
+from snowmelt.ivm.cost import ComputeEngine
 from snowmelt.sql.scd import Dimension
 from snowmelt.state.record import Record
 
@@ -99,6 +100,8 @@ class RefreshCosts(Record):
     full_rows: int = 0
     incremental_ms: float | None = None
     incremental_rows: int = 0
+    full_engine: ComputeEngine = ComputeEngine.SPARK
+    incremental_engine: ComputeEngine = ComputeEngine.SPARK
     chose_full: bool = False
     """The last refresh could have gone by changes, and was done in full because that was cheaper."""
 

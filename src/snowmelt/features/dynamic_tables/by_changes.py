@@ -18,7 +18,7 @@ from snowmelt.features.dynamic_tables.change_sets import ChangeSet, ChangeSets
 from snowmelt.features.dynamic_tables.frozen import Region, may_shrink
 from snowmelt.ivm.algebra import TARGET, WEIGHT, table_name
 from snowmelt.ivm.changes import TableChange
-from snowmelt.ivm.cost import Work, estimate
+from snowmelt.ivm.cost import ENGINE_NAMES, estimate
 from snowmelt.ivm.expressions import View
 from snowmelt.ivm.operators.base import Operator
 from snowmelt.ivm.operators.scan import Scan
@@ -207,14 +207,14 @@ class _ChangeRefresh:
 
     def _weighed(self) -> dict[str, Any]:
         """The estimates, for the history. Raises, before anything is read, when a full refresh is to be preferred."""
-        store, versions = self.run.account.store, self.attempt.state.versions
+        account, versions = self.run.account, self.attempt.state.versions
         changed_rows = 0
         for source in self.sources.values():
             new, old = self.attempt.bound.versions[source.id], self.attempt.dynamic.frontier[source.id]
             assert isinstance(source.definition, TableDefinition)
             if new != old:
                 ranges = versions.change_ranges(source.id, old, new)
-                changed_rows += store.rows_changed(source.definition.location, ranges) or 0
+                changed_rows += account.services[ChangeSets].count(account, source.definition.location, ranges)
         if changed_rows > _MOST_CHANGES:
             raise TooLargeError(f"{changed_rows} changed rows")
         return self._chosen(changed_rows)
@@ -222,18 +222,26 @@ class _ChangeRefresh:
     def _chosen(self, changed_rows: int) -> dict[str, Any]:
         definition = self.target.definition.dynamic
         assert definition is not None
-        work = Work(changed_rows, incremental.source_rows(self.attempt.state, self.attempt.bound))
-        expected = estimate(work, incremental.measured_so_far(self.attempt.dynamic.costs))
-        if expected is None:
+        measured = incremental.measured_so_far(self.attempt.dynamic.costs)
+        if measured.full_ms is None:
             return {}
+        work = incremental.work_of(self.run, self.attempt.state, self.attempt.bound, measured, changed_rows)
+        rates = self.run.account.engine.rates()
+        expected = estimate(work, measured, rates)
+        assert expected is not None
         estimates = {
             "estimatedFullMs": round(expected.full_ms),
             "estimatedIncrementalMs": round(expected.incremental_ms),
+            "fullEngine": work.full_engine.value,
+            "incrementalEngine": work.incremental_engine.value,
+            "quickQueryMs": round(rates.quick.query_ms, 1),
+            "sparkQueryMs": round(rates.spark.query_ms, 1),
         }
         if definition.refresh_mode is not RefreshMode.INCREMENTAL and expected.prefers_full:
             raise CostlyError(
-                f"{changed_rows} changed rows: expected {estimates['estimatedIncrementalMs']} ms by changes, "
-                f"{estimates['estimatedFullMs']} ms in full"
+                f"{changed_rows} changed rows: expected {round(expected.incremental_ms)} ms by changes "
+                f"({ENGINE_NAMES[work.incremental_engine]}), {round(expected.full_ms)} ms in full "
+                f"({ENGINE_NAMES[work.full_engine]})"
             )
         return estimates
 

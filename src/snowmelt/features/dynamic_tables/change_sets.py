@@ -24,6 +24,9 @@ _MOST_KEPT = 16
 _KEPT_BYTES = 1_000_000
 """Of one; larger ones are worth less than the memory."""
 _Key = tuple[str, str, tuple[tuple[int, int], ...], tuple[str, ...]]
+_Commits = tuple[str, tuple[tuple[int, int], ...]]
+"""A table's folder, and which of its commits."""
+_MOST_COUNTS = 256
 _CAME = pa.array(["insert", "update_postimage"])
 
 
@@ -43,6 +46,20 @@ class ChangeSets:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._kept: OrderedDict[_Key, ChangeSet] = OrderedDict()
+        self._counts: OrderedDict[_Commits, int] = OrderedDict()
+
+    def count(self, account: Account, location: str, ranges: Sequence[tuple[int, int]]) -> int:
+        """About how many rows `read` would give; 0 where counting them would take long."""
+        key = (location, tuple(ranges))
+        with self._lock:
+            found = self._counts.get(key)
+        if found is None:
+            found = account.store.rows_changed(location, ranges) or 0
+            with self._lock:
+                self._counts[key] = found
+                while len(self._counts) > _MOST_COUNTS:
+                    self._counts.popitem(last=False)
+        return found
 
     def read(
         self, account: Account, state: StateReader, table: CatalogObject, names: Sequence[str],

@@ -148,7 +148,8 @@ class _Maker:
         elapsed = round((self.run.account.clock.now() - began).total_seconds() * 1000)
         with self.run.state.read() as state:
             rows = incremental.source_rows(state, bound)
-        return incremental.costs_after(RefreshCosts(), elapsed, changed_rows=None, rows=rows)
+        engine = self.run.account.engine.engine_since(self.run.tag)
+        return incremental.costs_after(RefreshCosts(), elapsed, engine, changed_rows=None, rows=rows)
 
     def _bind(self, at: datetime, *, adopting: bool) -> BoundDefinition:
         """The query at what is visible now, to learn what it reads."""

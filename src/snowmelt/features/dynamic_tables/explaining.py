@@ -11,6 +11,7 @@ from sqlglot import exp
 from snowmelt.features.dynamic_tables import altering
 from snowmelt.features.dynamic_tables.creating import visible_versions
 from snowmelt.ivm.changes import TableChange
+from snowmelt.ivm.cost import ENGINE_NAMES, ComputeEngine, EngineRate, estimate
 from snowmelt.ivm.plan import RefreshPlan
 from snowmelt.runtime.incremental import planning as incremental
 from snowmelt.runtime.incremental.definitions import BoundDefinition, bind
@@ -18,6 +19,7 @@ from snowmelt.runtime.rights.plans import ExplainRow
 from snowmelt.sql.dialect import identifier, to_spark_sql
 from snowmelt.sql.statements.dynamic_tables import ExplainDynamicTable
 from snowmelt.state.dynamic_model import DynamicDefinition, RefreshMode
+from snowmelt.state.store import StateReader
 
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
@@ -51,7 +53,33 @@ def explain(run: Run, statement: ExplainDynamicTable) -> list[ExplainRow]:
         ]
         if mode is RefreshMode.FULL:
             return [*rows, ExplainRow("Query", _readable(bound, bound.query.tree)), ExplainRow("Apply", "OVERWRITE")]
-        return rows + _plan_rows(bound, _plan(run, bound))
+        return [*rows, *_cost_rows(run, state, statement, bound), *_plan_rows(bound, _plan(run, bound))]
+
+
+def _cost_rows(
+    run: Run, state: StateReader, statement: ExplainDynamicTable, bound: BoundDefinition
+) -> list[ExplainRow]:  # fmt: skip
+    """What is expected of the next refresh, either way, if it changes as many rows as the last one did."""
+    if statement.name is None:
+        return []
+    measured = incremental.measured_so_far(state.dynamic.require(altering.require(run, statement.name).id).costs)
+    work = incremental.work_of(run, state, bound, measured, max(measured.incremental_rows, 1))
+    rates = run.account.engine.rates()
+    expected = estimate(work, measured, rates)
+    rows = [ExplainRow("Engines", "; ".join(_rate(engine, rates.of(engine)) for engine in ComputeEngine))]
+    if expected is not None:
+        changed = "1 changed row" if work.changed_rows == 1 else f"{work.changed_rows} changed rows"
+        changes = f"{round(expected.incremental_ms)} ms ({ENGINE_NAMES[work.incremental_engine]}) for {changed}"
+        rows.append(ExplainRow("Expected by changes", changes))
+        full = f"{round(expected.full_ms)} ms ({ENGINE_NAMES[work.full_engine]})"
+        rows.append(ExplainRow("Expected in full", full))
+    return rows
+
+
+def _rate(engine: ComputeEngine, rate: EngineRate) -> str:
+    measured = f"measured over {rate.queries} queries" if rate.queries else "assumed until it is measured"
+    start = f", {rate.start_ms / 1000:g} s to start" if rate.start_ms else ""
+    return f"{ENGINE_NAMES[engine]}: {rate.query_ms:.1f} ms a query and {rate.mb_ms:.1f} ms a MB, {measured}{start}"
 
 
 def _plan(run: Run, bound: BoundDefinition) -> RefreshPlan:

@@ -14,6 +14,7 @@ from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import ObjectName
 from snowmelt.features.dynamic_tables import scheduling
+from snowmelt.ivm.cost import ComputeEngine
 from snowmelt.runtime import correlation
 from snowmelt.runtime.incremental import planning as incremental
 from snowmelt.runtime.incremental.definitions import BoundDefinition
@@ -81,6 +82,7 @@ class Done:
     states: dict[str, OperatorState]
     time_dependent: bool
     chose_full: bool
+    engine: ComputeEngine
 
 
 class RefreshRecord:
@@ -151,7 +153,7 @@ class RefreshRecord:
                 "statistics": {**_counts(done.result), **done.times},
                 "changed_inputs": _changed_inputs(bound, done.before.frontier),
                 "last_completed_dependency": _last_dependency(state, bound),
-                "details": {**self.row.details, **done.details, **self._correlated()},
+                "details": {**self.row.details, **done.details, "engine": done.engine.value, **self._correlated()},
             }
             stands = {
                 "dependencies": bound.dependencies,
@@ -162,6 +164,7 @@ class RefreshRecord:
                 "costs": incremental.costs_after(
                     done.before.costs,
                     done.times["executionTimeMs"],
+                    done.engine,
                     changed_rows=done.details.get("changed_rows"),
                     rows=incremental.source_rows(state, bound),
                     chose_full=done.chose_full,

@@ -216,7 +216,8 @@ class _TableRefresh:
     def _write(self, run: RefreshRun, pending: PendingTable, dynamic: DynamicState) -> Done:
         """Computes the rows and commits them to the table's log, where nobody sees them yet."""
         began = self.account.clock.now()
-        span = self.account.tracing.span
+        span, engine = self.account.tracing.span, self.account.engine
+        spark_before = engine.spark_work(run.tag)
         with self.account.state.read() as state:
             with span("bind"):
                 binding = Binding(run, state, self.table, self.at, dynamic.dependencies)
@@ -267,7 +268,8 @@ class _TableRefresh:
         unnamed = OperatorStates(run, pending.definition).unnamed(states)
         run.transaction.after_commit.append(lambda: operator_states.remove(unnamed))
         chose_full = isinstance(applied, by_changes.InFull) and applied.cheaper
-        return Done(action, result, bound, dynamic, reason, times, details, states, moving, chose_full)
+        computed_by = engine.engine_since(run.tag, spark_before)
+        return Done(action, result, bound, dynamic, reason, times, details, states, moving, chose_full, computed_by)
 
     def _is_short(self, dynamic: DynamicState) -> bool:
         """Whether it is over before anybody could look for it: its only row of history is written when it ends."""

@@ -42,6 +42,9 @@ _SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 _INDEX = "__index"
 _MOST_FILES = 16
 """Added files that are read as they are; more are put together."""
+_MOST_TINY_FILES = 4
+"""The same while they are tiny: each costs every later refresh more than it takes to write their rows once again."""
+_TINY_BYTES = 64 * 1024
 
 Recorded = Mapping[str, OperatorState]
 
@@ -145,8 +148,8 @@ class OperatorStates:
         if not rows.num_rows:
             return recorded
         small = [file for file in recorded.files if "/" not in file]
-        if len(small) >= _MOST_FILES:
-            earlier = [pq.read_table(self._folder / file) for file in small]
+        if len(small) >= self._most_files(recorded, small):
+            earlier = [_read(self._folder / file) for file in small]
             together = pa.concat_tables([*earlier, rows], promote_options="permissive")
             rows = _put_together(together, state)
             recorded = recorded.model_copy(update={"files": tuple(f for f in recorded.files if f not in small)})
@@ -156,6 +159,12 @@ class OperatorStates:
         self._run.transaction.unflushed.append(file)
         reached("state-written")
         return recorded.model_copy(update={"files": (*recorded.files, file.name)})
+
+    def _most_files(self, recorded: OperatorState, added: Sequence[str]) -> int:
+        if len(added) < _MOST_TINY_FILES:
+            return _MOST_FILES
+        sizes = dict(zip(recorded.files, self._sizes(recorded), strict=True))
+        return _MOST_TINY_FILES if sum(sizes[file] for file in added) <= _TINY_BYTES else _MOST_FILES
 
     def unnamed(self, recorded: Recorded) -> list[Path]:
         """What is there now and none of these states names."""
@@ -190,6 +199,12 @@ def _schema_of(files: Sequence[Path]) -> dict[str, str]:
     """The columns that Spark wrote, with its own names for their types."""
     described = json.loads(pq.read_metadata(files[0]).metadata[_SPARK_SCHEMA])
     return {field["name"]: field["type"] for field in described["fields"]}
+
+
+def _read(file: Path) -> pa.Table:
+    """All of a small file. Waking threads up for it, or asking for its partitions, takes longer than decoding it."""
+    with pq.ParquetFile(file) as opened:
+        return opened.read(use_threads=False)
 
 
 @lru_cache(maxsize=4096)

@@ -6,8 +6,9 @@ from dataclasses import asdict, dataclass, replace
 
 from sqlglot import exp
 
+from snowmelt.core.config import QuickMode
 from snowmelt.ivm.algebra import Tables, table_name
-from snowmelt.ivm.cost import Measured
+from snowmelt.ivm.cost import ComputeEngine, Measured, Work
 from snowmelt.ivm.lowering import lower
 from snowmelt.ivm.operators.limit import Limit
 from snowmelt.ivm.operators.windowed import Windowed
@@ -17,7 +18,7 @@ from snowmelt.runtime import errors
 from snowmelt.runtime.incremental.definitions import BoundDefinition, DefinitionCatalog
 from snowmelt.runtime.incremental.operator_states import OperatorStates
 from snowmelt.runtime.incremental.runs import RefreshRun
-from snowmelt.runtime.incremental.stages import resolved
+from snowmelt.runtime.incremental.stages import TINY_ROWS, resolved
 from snowmelt.runtime.run import Run
 from snowmelt.sql.dialect import identifier
 from snowmelt.state.dynamic_model import OperatorState, RefreshCosts, RefreshMode
@@ -30,19 +31,41 @@ def source_rows(state: StateReader, bound: BoundDefinition) -> int:
 
 
 def measured_so_far(costs: RefreshCosts) -> Measured:
-    return Measured(costs.full_ms, costs.full_rows, costs.incremental_ms, costs.incremental_rows)
+    return Measured(
+        costs.full_ms, costs.full_rows, costs.incremental_ms, costs.incremental_rows,
+        costs.full_engine, costs.incremental_engine,
+    )  # fmt: skip
+
+
+def work_of(
+    run: Run, state: StateReader, bound: BoundDefinition, measured: Measured, changed_rows: int
+) -> Work:  # fmt: skip
+    """What a refresh is faced with, and which engine is expected to compute it either way.
+
+    A table whose query the quick lane declined before is not expected to get through it now.
+    """
+    versions = state.versions.snapshot(list(bound.versions)).values()
+    size = sum(version.bytes for version in versions)
+    mode, small = run.account.engine.mode, run.account.settings.small_query_bytes
+    full, incremental = measured.full_engine, ComputeEngine.QUICK
+    if mode is QuickMode.OFF or (mode is not QuickMode.ALL and size > small):
+        full = ComputeEngine.SPARK
+    declined = measured.incremental_ms is not None and measured.incremental_engine is ComputeEngine.SPARK
+    if mode is QuickMode.OFF or changed_rows > TINY_ROWS or (declined and measured.incremental_rows <= TINY_ROWS):
+        incremental = ComputeEngine.SPARK
+    return Work(changed_rows, sum(version.rows for version in versions), size, full, incremental)
 
 
 def costs_after(
-    before: RefreshCosts, milliseconds: int, *, changed_rows: int | None, rows: int, chose_full: bool = False,
-    compiled: bool = False,
+    before: RefreshCosts, milliseconds: int, engine: ComputeEngine, *, changed_rows: int | None, rows: int,
+    chose_full: bool = False, compiled: bool = False,
 ) -> RefreshCosts:  # fmt: skip
     """What is known after a refresh, by changes or (`changed_rows` is None) in full."""
     measured = measured_so_far(before)
     if changed_rows is None:
-        measured = measured.with_full(milliseconds, rows)
+        measured = measured.with_full(milliseconds, rows, engine)
     else:
-        measured = measured.with_incremental(milliseconds, changed_rows, compiled=compiled)
+        measured = measured.with_incremental(milliseconds, changed_rows, engine, compiled=compiled)
     return RefreshCosts(**asdict(measured), chose_full=chose_full)
 
 

@@ -23,7 +23,8 @@ from snowmelt.sql.dialect import identifier
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
 
-_TINY_ROWS = 50_000
+TINY_ROWS = 50_000
+"""Given rows that the quick lane takes at most."""
 ROWS = "rows of the table"
 """What plans call the query that is no stage."""
 _Form = tuple["tuple[str, _Form]", ...]
@@ -169,7 +170,7 @@ class StageRunner:
 
 def _lane(tables: Sequence[TableFiles], inputs: Mapping[str, pa.Table], small: int) -> Lane:
     """`small`: so many bytes any query may read that is computed in this process."""
-    few = sum(data.num_rows for data in inputs.values()) <= _TINY_ROWS
+    few = sum(data.num_rows for data in inputs.values()) <= TINY_ROWS
     if few and not tables:
         return Lane.TINY
     return Lane.LIGHT if few and sum(table.bytes for table in tables) <= small else Lane.CHANGES
