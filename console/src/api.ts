@@ -36,12 +36,23 @@ export interface Context {
   transaction: boolean;
 }
 
+/** How far Spark is with a statement. Stages are added while it runs. */
+export interface Progress {
+  stages_done: number;
+  stages: number;
+  tasks_done: number;
+  tasks: number;
+  text: string;
+}
+
 export interface Statement {
   id: string;
   query_id: string;
   status: "running" | "succeeded" | "failed" | "cancelled";
   elapsed_ms: number;
   context: Context;
+  waits?: boolean;
+  progress?: Progress | null;
   error?: ServerError;
   statement_type?: string;
   rows_affected?: number | null;
@@ -140,7 +151,8 @@ export const statements = {
     (await call<{ statements: Piece[] }>("POST", "/statements/split", { sql })).statements,
   start: (sql: string, more: Record<string, unknown> = {}): Promise<Statement> =>
     call<Statement>("POST", "/statements", { sql, ...more }),
-  get: (id: string, wait = 20): Promise<Statement> => call<Statement>("GET", `/statements/${id}?wait=${wait}`),
+  get: (id: string, wait = 20, seen?: string): Promise<Statement> =>
+    call<Statement>("GET", `/statements/${id}?wait=${wait}${seen === undefined ? "" : `&seen=${encodeURIComponent(seen)}`}`),
   rows: async (id: string, offset: number, limit: number): Promise<Value[][]> =>
     (await call<{ rows: Value[][] }>("GET", `/statements/${id}/rows?offset=${offset}&limit=${limit}`)).rows,
   cancel: (id: string): Promise<unknown> => call("POST", `/statements/${id}/cancel`, {}),

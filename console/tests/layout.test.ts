@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { arrangeInGroups } from "../src/graph/groups";
 import { arrange, layers, NODE } from "../src/graph/layout";
 import { related } from "../src/graph/model";
 
@@ -33,6 +34,39 @@ describe("the layout", () => {
     const before = performance.now();
     arrange(ids.map((id) => ({ id, group: "s" })), edges);
     expect(performance.now() - before).toBeLessThan(5000);
+  });
+});
+
+describe("groups", () => {
+  const ids = Array.from({ length: 80 }, (_, index) => `n${index}`);
+  const edges = ids.slice(10).flatMap((id, index) => [edge(`n${index % 10}`, id), edge(`n${(index * 7) % (index + 10)}`, id)]);
+  const boxes = ids.map((id, index) => ({ id, group: index < 10 ? "raw" : index % 7 === 0 ? "" : `mart${index % 3}` }));
+  const found = arrangeInGroups(boxes, edges);
+
+  test("each is one frame with its nodes in it and no others, and no two overlap", () => {
+    expect(found.frames.map((frame) => frame.name).sort()).toEqual(["mart0", "mart1", "mart2", "raw"]);
+    for (const box of boxes) {
+      const at = found.nodes.get(box.id) ?? { x: NaN, y: NaN };
+      for (const frame of found.frames) {
+        const apart = at.x + NODE.width <= frame.x || frame.x + frame.width <= at.x || at.y + NODE.height <= frame.y || frame.y + frame.height <= at.y;
+        const inside = at.x >= frame.x && at.x + NODE.width <= frame.x + frame.width && at.y > frame.y && at.y + NODE.height <= frame.y + frame.height;
+        expect(frame.name === box.group ? inside : apart).toBe(true);
+      }
+    }
+    for (const [index, one] of found.frames.entries()) {
+      for (const other of found.frames.slice(index + 1)) {
+        expect(one.x + one.width <= other.x || other.x + other.width <= one.x || one.y + one.height <= other.y || other.y + other.height <= one.y).toBe(true);
+      }
+    }
+  });
+  test("nodes keep their layers, do not overlap, and each edge has its way", () => {
+    const placed = [...found.nodes.values()];
+    const flat = arrange(boxes, edges);
+    expect(ids.every((id) => found.nodes.get(id)?.layer === flat.nodes.get(id)?.layer)).toBe(true);
+    for (const [index, one] of placed.entries()) {
+      for (const other of placed.slice(index + 1)) expect(Math.abs(one.x - other.x) >= NODE.width || Math.abs(one.y - other.y) >= NODE.height).toBe(true);
+    }
+    expect(found.paths.size).toBe(new Set(edges.map((one) => `${one.source}>${one.target}`)).size);
   });
 });
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { comparedColumns } from "../src/pages/table/consequences";
-import { drawnPlan } from "../src/pages/table/planpicture";
+import { drawnPlan, ranPicture, ranPlan } from "../src/pages/table/planpicture";
 
 describe("the picture of a plan", () => {
   test("stages stand behind what they read, and the rows are applied", () => {
@@ -14,6 +14,27 @@ describe("the picture of a plan", () => {
       "DB.RAW.ORDERS__change>s1", "s1>rows", "DB.RAW.ORDERS__new>rows", "rows>apply", "s1>apply",
     ]);
     expect(drawn.nodes.find((node) => node.id === "DB.RAW.ORDERS__change")).toMatchObject({ title: "ORDERS", sub: "its changes" });
+  });
+});
+
+describe("the plan that ran", () => {
+  const details = { readTimeMs: 10, applyTimeMs: 20, apply: "REPLACE", stage_costs: [
+    { stage: "s1", what: "rows of DB.RAW.CUSTOMERS__new by key", reads: ["DB.RAW.CUSTOMERS__new", "DB.RAW.ORDERS__change"], ms: 50, rows: 1 },
+    { stage: "s2", what: "what is joined", reads: ["s1", "a1__state"] },
+    { stage: "rows of the table", what: "rows of the table", reads: ["s2"], ms: 20, rows: 3 },
+  ] };
+  test("each stage shows what it took, as a share of the whole", () => {
+    const plan = ranPlan(details);
+    const drawn = ranPicture(plan ?? { stages: [], readMs: 0, applyMs: 0, apply: "" });
+    const by = new Map(drawn.nodes.map((node) => [node.id, node]));
+    expect(by.get("s1")).toMatchObject({ title: "CUSTOMERS by key", sub: "50 ms · 1 row", share: 0.5 });
+    expect(by.get("s2")?.share).toBeUndefined();
+    expect(by.get("a1__state")?.title).toBe("Kept state");
+    expect(by.get("apply")).toMatchObject({ sub: "replace, 20 ms", share: 0.2 });
+    expect(drawn.edges.at(-1)).toEqual({ source: "rows of the table", target: "apply" });
+  });
+  test("a refresh in full has none", () => {
+    expect(ranPlan({ reason: "changed" })).toBeNull();
   });
 });
 

@@ -60,7 +60,7 @@ FIELDS: dict[str, set[str]] = {
 }
 """By route, what its body may say. A new route has to be here."""
 QUERY = ("requestId", "databaseName", "schemaName", "warehouse", "roleName", "sequencer", "number", "seconds", "start",
-         "end")  # fmt: skip
+         "end", "seen", "wait")  # fmt: skip
 STATEMENTS = ("", ";", "SHOW PARAMETERS", "USE ROLE \x00", "SHOW TABLES LIKE '\ud800'", "ALTER SESSION SET X = 1")
 """None of them computes anything: this is about the doors."""
 

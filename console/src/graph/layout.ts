@@ -12,6 +12,8 @@ export interface Layout { nodes: Map<string, Placed>; paths: Map<string, string>
 
 export const NODE = { width: 208, height: 60 };
 const GAP = { x: 88, y: 20, thin: 10 };
+/** From one node to the next, to the right and down. */
+export const STEP = { x: NODE.width + GAP.x, y: NODE.height + GAP.y };
 const SWEEPS = 8;
 
 interface Cell { id: string; real: boolean; group: string; layer: number; order: number; y: number; before: Cell[]; after: Cell[] }

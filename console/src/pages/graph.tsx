@@ -2,11 +2,12 @@ import "./graph.css";
 import type { JSX } from "preact";
 import { memo } from "preact/compat";
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { getJson } from "../api";
+import { getJson, query } from "../api";
 import { ago, count, duration, plural, short } from "../format";
-import { deeds, perform } from "../graph/actions";
+import { deeds, perform, qualified } from "../graph/actions";
+import { arrangeInGroups, type Frame } from "../graph/groups";
 import { arrange, edgeKey, NODE, type Layout } from "../graph/layout";
-import { pageOf, related, type GraphData, type GraphNode } from "../graph/model";
+import { pageOf, related, type GraphData, type GraphEdge, type GraphNode } from "../graph/model";
 import { useLive } from "../live";
 import { place } from "../router";
 import { Action, Badge, Empty, Failure, Head, Icon, KIND_ICON, KIND_WORD, Spinner, useAnswer } from "../ui/parts";
@@ -31,12 +32,16 @@ export function subline(node: GraphNode): string {
 
 interface View { x: number; y: number; scale: number }
 
+/** Below this scale nobody can read a name: a node is a box in the colour of its state, and edges are one path. */
+const FAR = 0.4;
+const GROUPS = "snowmelt.graph.groups";
+
 const EdgePath = memo(function EdgePath({ d, flow, on }: { d: string; flow: boolean; on: boolean }): JSX.Element {
   return <path d={d} class={`edge${flow ? " flow" : ""}${on ? " on" : ""}`} />;
 });
 
-const NodeBox = memo(function NodeBox({ node, x, y, on, picked, pick }: {
-  node: GraphNode; x: number; y: number; on: boolean; picked: boolean; pick: (id: string) => void;
+const NodeBox = memo(function NodeBox({ node, x, y, on, picked, far, pick }: {
+  node: GraphNode; x: number; y: number; on: boolean; picked: boolean; far: boolean; pick: (id: string) => void;
 }): JSX.Element {
   const name = `node ${node.state}${node.running ? " running" : ""}${on ? " on" : ""}${picked ? " picked" : ""}`;
   return (
@@ -44,13 +49,44 @@ const NodeBox = memo(function NodeBox({ node, x, y, on, picked, pick }: {
       aria-description={`${KIND_WORD[node.kind] ?? node.kind}, ${node.state}`} aria-pressed={picked}
       onClick={() => pick(node.id)} onKeyDown={(event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); pick(node.id); } }}>
       <rect class="box" width={NODE.width} height={NODE.height} rx="8" />
+      {far ? <title>{node.name}</title> : <>
       <g class={`icon ${node.kind}`} transform="translate(12 12)"><Icon name={KIND_ICON[node.kind] ?? "table"} /></g>
       <text x="36" y="25">{clip(node.name, 23)}</text>
       <text x="12" y="47" class={`sub ${node.state === "late" ? "late" : ""}`}>{clip(subline(node), 33)}</text>
       <circle class="state" cx={NODE.width - 14} cy="21" r="4" />
+      </>}
     </g>
   );
 });
+
+/** Rectangles of schemas, behind everything. Their names keep a size that can be read, as far as there is room. */
+const Frames = memo(function Frames({ frames, size }: { frames: Frame[]; size: number }): JSX.Element {
+  return (
+    <g aria-hidden="true">
+      {frames.map((frame) => (
+        <g key={frame.name} class="frame" data-frame={frame.name} transform={`translate(${frame.x} ${frame.y})`}>
+          <rect width={frame.width} height={frame.height} rx="12" />
+          <text x="16" y={size > 12 ? -6 : 21} style={{ fontSize: `${size}px` }}>{frame.name}</text>
+        </g>
+      ))}
+    </g>
+  );
+});
+
+const DEFINED: Record<string, string> = { TABLE: "TABLE", DYNAMIC_TABLE: "TABLE", VIEW: "VIEW", STREAM: "STREAM", TASK: "TASK", ALERT: "ALERT" };
+
+function Definition({ node }: { node: GraphNode }): JSX.Element | null {
+  const [open, setOpen] = useState(false);
+  const word = DEFINED[node.kind];
+  const found = useAnswer(async () => (open && word ? String((await query("SELECT GET_DDL(?, ?, TRUE) AS ddl", [word, qualified(node)]))[0]?.["ddl"] ?? "") : ""), [open, node.id]);
+  if (!word) return null;
+  return (
+    <>
+      <button type="button" class="small" aria-expanded={open} style={{ justifySelf: "start" }} onClick={() => setOpen(!open)}>{open ? "Hide its definition" : "Its definition"}</button>
+      {open ? found.error ? <Failure error={found.error} /> : found.value ? <pre class="code wrap" tabIndex={0}>{found.value}</pre> : <Spinner /> : null}
+    </>
+  );
+}
 
 function Details({ node, close, changed, up, down }: { node: GraphNode; close: () => void; changed: () => void; up: number; down: number }): JSX.Element {
   const facts: [string, string | null][] = [
@@ -81,6 +117,7 @@ function Details({ node, close, changed, up, down }: { node: GraphNode; close: (
           {deeds(node).map((deed) => <Action key={deed.label} label={deed.label} icon={deed.icon} act={() => perform(deed).then(changed)} />)}
           {node.kind === "DYNAMIC_TABLE" ? <Prove node={node} /> : null}
         </div>
+        <Definition node={node} key={node.id} />
       </div>
     </aside>
   );
@@ -92,16 +129,18 @@ export function GraphPage(): JSX.Element {
   const [search, setSearch] = useState("");
   const [schema, setSchema] = useState("");
   const [picked, setPicked] = useState<string | null>(place.value.query.get("select"));
+  const [grouped, setGrouped] = useState(() => localStorage.getItem(GROUPS) !== "off");
   const [view, setView] = useState<View>({ x: 24, y: 24, scale: 1 });
   const stage = useRef<HTMLDivElement>(null);
   const drag = useRef<{ x: number; y: number; moved: boolean } | null>(null);
 
-  const shape = value ? `${schema}|${value.nodes.map((node) => node.id).join()}|${value.edges.map(edgeKey).join()}` : "";
+  const shape = value ? `${grouped ? "groups" : ""}|${schema}|${value.nodes.map((node) => node.id).join()}|${value.edges.map(edgeKey).join()}` : "";
   const kept = useMemo(() => (value?.nodes ?? []).filter((node) => !schema || `${node.database}.${node.schema}` === schema || (!node.schema && node.kind === "SOURCE")), [value, schema]);
-  const layout: Layout = useMemo(
-    () => arrange(kept.map((node) => ({ id: node.id, group: `${node.database}.${node.schema}` })), value?.edges ?? []),
-    [shape],
-  );
+  const layout: Layout & { frames?: Frame[] } = useMemo(() => {
+    const boxes = kept.map((node) => ({ id: node.id, group: node.schema ? `${node.database}.${node.schema}` : "" }));
+    return grouped ? arrangeInGroups(boxes, value?.edges ?? []) : arrange(boxes, value?.edges ?? []);
+  }, [shape]);
+  const plain = useMemo(() => [...layout.paths.values()].join(""), [layout]);
   const around = useMemo(() => (picked && value ? related(value.edges, picked) : null), [picked, value]);
   const wanted = search.trim().toLowerCase();
   const pick = useCallback((id: string) => { if (!drag.current?.moved) setPicked((before) => (before === id ? null : id)); }, []);
@@ -170,6 +209,11 @@ export function GraphPage(): JSX.Element {
     const at = layout.nodes.get(id);
     return !!at && at.x > left && at.x < left + wide + 2 * NODE.width && at.y > top && at.y < top + high + 2 * NODE.height;
   };
+  const onWay = (edge: GraphEdge): boolean => !!around && (edge.source === picked || around.up.has(edge.source) || around.down.has(edge.source)) &&
+    (edge.target === picked || around.up.has(edge.target) || around.down.has(edge.target)) && !(around.up.has(edge.target) && around.down.has(edge.source));
+  const far = view.scale < FAR;
+  // From afar only edges that stand out are elements of their own.
+  const drawn = value.edges.filter((edge) => layout.paths.has(edgeKey(edge)) && (far ? flows(edge.target) || onWay(edge) : seen(edge.source) || seen(edge.target)));
   const first = wanted ? kept.find((one) => one.full_name.toLowerCase().includes(wanted)) : undefined;
   const find = (event: KeyboardEvent): void => {
     const at = first ? layout.nodes.get(first.id) : undefined;
@@ -181,6 +225,7 @@ export function GraphPage(): JSX.Element {
     <div class="graph-page">
       <Head title="Graph" badge={<span class="muted">{plural(kept.length, "object")}</span>}>
         <input type="search" placeholder="Search" aria-label="Search the graph" value={search} onInput={(event) => setSearch(event.currentTarget.value)} onKeyDown={find} />
+        <label class="muted"><input type="checkbox" style={{ height: "auto" }} checked={grouped} onChange={() => { localStorage.setItem(GROUPS, grouped ? "off" : "on"); setGrouped(!grouped); }} /> schemas as groups</label>
         <select aria-label="Schema" value={schema} onChange={(event) => setSchema(event.currentTarget.value)}>
           <option value="">All schemas</option>
           {schemas.map((one) => <option key={one}>{one}</option>)}
@@ -189,18 +234,14 @@ export function GraphPage(): JSX.Element {
       <div class="stage" ref={stage} onPointerDown={(event) => { drag.current = { x: event.clientX, y: event.clientY, moved: false }; }} onPointerMove={move}
         onPointerUp={() => setTimeout(() => { drag.current = null; }, 0)}>
         {kept.length === 0 ? <Empty icon="graph" title="Nothing to draw yet">Tables and what is made from them show here.</Empty> : null}
-        <svg class={`map${focused ? " focused" : ""}${node ? " chosen" : ""}`} role="group" aria-label="Objects and how data flows between them">
+        <svg class={`map${far ? " far" : ""}${focused ? " focused" : ""}${node ? " chosen" : ""}`} role="group" aria-label="Objects and how data flows between them">
           <g transform={`translate(${view.x} ${view.y}) scale(${view.scale})`}>
-            {value.edges.map((edge) => {
-              const path = layout.paths.get(edgeKey(edge));
-              if (!path || (!seen(edge.source) && !seen(edge.target))) return null;
-              const on = !!around && (edge.source === picked || around.up.has(edge.source) || around.down.has(edge.source)) && (edge.target === picked || around.up.has(edge.target) || around.down.has(edge.target)) &&
-                !(around.up.has(edge.target) && around.down.has(edge.source));
-              return <EdgePath key={edgeKey(edge)} d={path} flow={flows(edge.target)} on={on} />;
-            })}
+            {layout.frames ? <Frames frames={layout.frames} size={Math.min(24, Math.max(12, Math.round(12 / view.scale)))} /> : null}
+            {far ? <path class="edge" d={plain} /> : null}
+            {drawn.map((edge) => <EdgePath key={edgeKey(edge)} d={layout.paths.get(edgeKey(edge)) ?? ""} flow={flows(edge.target)} on={onWay(edge)} />)}
             {kept.map((one) => {
               const at = layout.nodes.get(one.id);
-              return at && seen(one.id) ? <NodeBox key={one.id} node={one} x={at.x} y={at.y} on={lit(one.id)} picked={one.id === picked} pick={pick} /> : null;
+              return at && seen(one.id) ? <NodeBox key={one.id} node={one} x={at.x} y={at.y} on={lit(one.id)} picked={one.id === picked} far={far} pick={pick} /> : null;
             })}
           </g>
         </svg>

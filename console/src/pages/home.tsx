@@ -23,6 +23,7 @@ interface HomeData {
   freshness: { within: number; late: number; with_limit: number };
   problems: Problem[];
   rates: { start: string; refreshes: number[]; failed: number[]; rows: number[] };
+  ingest: { rows: number[]; tables: { name: string; rows: number }[] };
   recent: Refresh[];
   costs: { tables: { name: string; cost_per_day: number; full_cost_per_day: number | null; advice: unknown[] }[] } | null;
   queries_running: number;
@@ -59,6 +60,22 @@ function Problems({ problems }: { problems: Problem[] }): JSX.Element {
   );
 }
 
+function Arrived({ tables }: { tables: { name: string; rows: number }[] }): JSX.Element {
+  if (tables.length === 0) return <p class="faint">Rows from channels, connectors, loads and statements show here. They are counted since the server started.</p>;
+  const most = Math.max(...tables.map((table) => table.rows), 1);
+  return (
+    <ul class="arrived">
+      {tables.map((table) => (
+        <li key={table.name}>
+          <a class="link ellipsis" href={address("TABLE", table.name)} title={table.name}>{nameParts(table.name).at(-1)}</a>
+          <div class="bar"><i style={{ width: `${(100 * table.rows) / most}%` }} /></div>
+          <span class="number">{plural(table.rows, "row")}</span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
 function Recent({ rows }: { rows: Refresh[] }): JSX.Element {
   if (rows.length === 0) return <Empty icon="refresh" title="No refresh in the last hour" />;
   return (
@@ -85,6 +102,7 @@ export function Home(): JSX.Element {
   const { value, error, again } = useAnswer(() => getJson<HomeData>("/home"), []);
   useLive(["rows", "refreshes", "tasks", "quality", "objects"], again, 3000);
   const rates = value?.rates;
+  const arrived = value?.ingest.rows;
   const series = useMemo(() => {
     if (!rates) return null;
     const start = (instant(rates.start)?.getTime() ?? 0) / 1000;
@@ -94,9 +112,10 @@ export function Home(): JSX.Element {
         { label: "Refreshes", values: rates.refreshes, color: "--accent", bars: true },
         { label: "Failed", values: rates.failed.map((n) => n || null), color: "--failed", bars: true },
       ],
-      rows: [{ label: "Rows", values: rates.rows, color: "--flow", bars: true }],
+      rows: [{ label: "Rows", values: rates.rows, color: "--accent", bars: true }],
+      arrived: [{ label: "Rows", values: arrived ?? [], color: "--flow", bars: true }],
     };
-  }, [rates]);
+  }, [rates, arrived]);
   if (!value || !series) return error ? <div class="content"><Failure error={error} /></div> : <Spinner />;
   const { freshness, counts, problems } = value;
   const most = Math.max(...(value.costs?.tables ?? []).map((table) => table.cost_per_day), 1e-9);
@@ -117,9 +136,9 @@ export function Home(): JSX.Element {
             <div class="note">{sum(value.rates.failed) ? `${count(sum(value.rates.failed))} failed` : "none failed"}</div>
           </div>
           <div class="card figure">
-            <div class="label">Rows changed by them</div>
-            <div class="value">{short(sum(value.rates.rows))}</div>
-            <div class="note">inserted and deleted</div>
+            <div class="label">Rows that came in the last hour</div>
+            <div class="value">{short(sum(value.ingest.rows))}</div>
+            <div class="note">{short(value.ingest.rows.at(-2) ?? 0)} in the last minute; {short(sum(value.rates.rows))} changed by refreshes</div>
           </div>
           <div class="card figure">
             <div class="label">Statements running</div>
@@ -129,8 +148,12 @@ export function Home(): JSX.Element {
         </div>
         <Card title="Needs attention" body={false}><Problems problems={problems} /></Card>
         <div class="grid-2">
+          <Card title="Rows that came in, by minute"><Chart times={series.times} lines={series.arrived} format={short} label="Rows that came in by minute in the last hour" /></Card>
+          <Card title="Into which tables"><Arrived tables={value.ingest.tables} /></Card>
+        </div>
+        <div class="grid-2">
           <Card title="Refreshes by minute"><Chart times={series.times} lines={series.refreshes} label="Refreshes by minute in the last hour" /></Card>
-          <Card title="Rows changed by minute"><Chart times={series.times} lines={series.rows} format={short} label="Rows changed by minute in the last hour" /></Card>
+          <Card title="Rows changed by refreshes, by minute"><Chart times={series.times} lines={series.rows} format={short} label="Rows changed by minute in the last hour" /></Card>
         </div>
         <div class="grid-2">
           <Card title="Latest refreshes" body={false}><Recent rows={value.recent} /></Card>

@@ -1,26 +1,43 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { query, run } from "../api";
+import { getJson, query, run, type Row, type Value } from "../api";
 import { ago, count, dayAndClock, duration } from "../format";
 import { useLive } from "../live";
 import { Action, Badge, Card, Empty, Failure, Head, Icon, Spinner, useAnswer } from "../ui/parts";
 
 const OWN = "snowmelt-console";
 
+const jobsOf = (value: Value | undefined): number[] => { try { return JSON.parse(String(value ?? "[]")) as number[]; } catch { return []; } };
+
+/** Where a statement was computed, with the way to Spark's page for it, where Spark shows one. */
+function Computed({ row, spark }: { row: Row; spark: string | null }): JSX.Element | null {
+  const jobs = jobsOf(row["spark_job_ids"]);
+  if (!row["execution_lane"] && !jobs.length) return null;
+  return (
+    <p class="computed">
+      <span class="muted">Computed by {row["execution_lane"] === "quick" ? "this process" : row["execution_lane"] === "both" ? "this process and Spark" : "Spark"}{row["lane_reason"] ? `: ${row["lane_reason"]}` : ""}.</span>
+      {spark ? jobs.map((job) => <a key={job} class="button small" href={`${spark}/jobs/job/?id=${job}`} target="_blank" rel="noreferrer">Spark job {job}</a>)
+        : jobs.length ? <span class="faint">Spark jobs {jobs.join(", ")}</span> : null}
+    </p>
+  );
+}
+
 export function Queries(): JSX.Element {
   const [own, setOwn] = useState(false);
   const [search, setSearch] = useState("");
   const [picked, setPicked] = useState<string | null>(null);
   const { value, error, again } = useAnswer(() => query(
-    "SELECT query_id, query_text, query_type, user_name, role_name, warehouse_name, query_tag, execution_status, error_message, start_time, total_elapsed_time, rows_produced FROM TABLE(INFORMATION_SCHEMA.QUERY_HISTORY(RESULT_LIMIT => 500))",
+    "SELECT query_id, query_text, query_type, user_name, role_name, warehouse_name, query_tag, execution_status, error_message, start_time, total_elapsed_time, rows_produced, spark_job_ids, execution_lane, lane_reason FROM TABLE(INFORMATION_SCHEMA.QUERY_HISTORY(RESULT_LIMIT => 500))",
   ), []);
   useLive(["queries", "refreshes"], again, 3000);
+  const spark = useAnswer(() => getJson<{ address: string | null }>("/spark"), [value === undefined]).value?.address ?? null;
   const found = (value ?? []).filter((row) => (own || row["query_tag"] !== OWN) && String(row["query_text"]).toLowerCase().includes(search.toLowerCase()));
   const chosen = found.find((row) => row["query_id"] === picked);
   const running = found.filter((row) => row["execution_status"] === "RUNNING").length;
   return (
     <>
       <Head title="Queries" badge={running ? <Badge state="running">{running} running</Badge> : null}>
+        {spark ? <a class="button" href={spark} target="_blank" rel="noreferrer">Spark UI</a> : null}
         <label class="muted"><input type="checkbox" style={{ height: "auto" }} checked={own} onChange={() => setOwn(!own)} /> those of this console</label>
         <input type="search" placeholder="Filter" aria-label="Filter queries" value={search} onInput={(event) => setSearch(event.currentTarget.value)} />
       </Head>
@@ -30,6 +47,7 @@ export function Queries(): JSX.Element {
         {chosen ? (
           <Card title={String(chosen["query_id"])} more={<button type="button" class="plain small" aria-label="Close" onClick={() => setPicked(null)}><Icon name="close" size={14} /></button>} body={false}>
             {chosen["error_message"] ? <div class="error" style={{ margin: "12px 16px 0" }}>{chosen["error_message"]}</div> : null}
+            <Computed row={chosen} spark={spark} />
             <pre class="code" tabIndex={0}>{chosen["query_text"]}</pre>
           </Card>
         ) : null}

@@ -14,6 +14,7 @@ import { Changes } from "./changes";
 import { Prove } from "./prove";
 import { Lineage } from "./table/lineage";
 import { Plan, WhatIf } from "./table/plan";
+import { ranPlan } from "./table/planpicture";
 import { Quality } from "./table/quality";
 import { List, optional } from "./table/shared";
 import { Travel } from "./table/travel";
@@ -224,6 +225,8 @@ export function TablePage(): JSX.Element {
   const dynamic = kind === "DYNAMIC_TABLE";
   const refreshes = useAnswer(() => (dynamic ? loadRefreshes(node) : Promise.resolve([])), [name, kind]);
   const ddl = useAnswer(async () => (kind && kind !== "NONE" ? String((await optional(`SELECT GET_DDL('${kind === "VIEW" || kind === "STREAM" ? kind : "TABLE"}', ?, TRUE) AS ddl`, [qualified(node)]))[0]?.["ddl"] ?? "") : ""), [name, kind]);
+  const byChanges = refreshes.value?.find((one) => one.details["stage_costs"] !== undefined);
+  const ran = useMemo(() => (byChanges ? ranPlan(byChanges.details) : null), [byChanges?.query_id]);
   const again = (): void => { head.again(); refreshes.again(); };
   useLive(["refreshes", "rows", "objects"], again, 3000);
   if (!head.value) return head.error ? <div class="content"><Failure error={head.error} /></div> : <Spinner />;
@@ -233,7 +236,7 @@ export function TablePage(): JSX.Element {
   const state = row["scheduling_state"] === "SUSPENDED" ? "suspended" : last && last.state !== "SUCCEEDED" ? last.state : dynamic ? "active" : "";
   const done = refreshes.value?.filter((one) => one.state === "SUCCEEDED") ?? [];
   const inspected = wanted ? done.find((one) => one.query_id === wanted) : done.find((one) => one.inserted + one.deleted > 0) ?? done[0];
-  const steps = tab === "plan" ? <Plan node={node}>{last ? <Card title="What the last one cost"><OneRefresh refresh={last} /></Card> : null}</Plan> : null;
+  const steps = tab === "plan" ? <Plan node={node} ran={ran}>{last ? <Card title="What the last one cost"><OneRefresh refresh={last} /></Card> : null}</Plan> : null;
   return (
     <>
       <Head title={name} badge={state ? <Badge state={state} /> : null}
@@ -267,7 +270,7 @@ export function TablePage(): JSX.Element {
         {tab === "whatif" && ddl.value ? <WhatIf node={node} ddl={ddl.value} key={ddl.value} /> : null}
         {tab === "lineage" ? <Lineage node={node} /> : null}
         {tab === "quality" ? <Quality node={node} /> : null}
-        {tab === "travel" ? <Travel node={node} refreshes={done.map((one) => ({ at: one.end, label: one.action }))} /> : null}
+        {tab === "travel" ? <Travel node={node} /> : null}
         {tab === "cost" ? <Cost node={node} /> : null}
         {tab === "governance" ? <Governance node={node} kind={kind} /> : null}
       </div>

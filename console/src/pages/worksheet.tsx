@@ -59,12 +59,30 @@ function sourceOf(statement: Statement): Source | null {
   };
 }
 
+/** What runs, and how far it is: Spark's stages, once it has some. */
+function Running({ text, statement }: { text: string; statement: Statement | null }): JSX.Element {
+  const progress = statement?.progress;
+  return (
+    <Empty title={statement?.waits ? "Waiting for its turn" : "Running"}>
+      <code>{text.slice(0, 120)}</code>
+      {progress ? (
+        <div class="progress">
+          <div class="bar" role="progressbar" aria-label="Tasks" aria-valuemin={0} aria-valuemax={progress.tasks} aria-valuenow={progress.tasks_done}>
+            <i style={{ width: `${(100 * progress.tasks_done) / Math.max(progress.tasks, 1)}%` }} />
+          </div>
+          <span data-testid="progress">{progress.text}</span>
+        </div>
+      ) : <div class="spinner" role="status" aria-label="Running" />}
+    </Empty>
+  );
+}
+
 function Result({ shown, chart }: { shown: Shown | undefined; chart: boolean }): JSX.Element {
   const source = useMemo(() => (shown?.statement ? sourceOf(shown.statement) : null), [shown?.statement]);
   if (!shown) return <Empty icon="worksheet" title="Results show here">Ctrl-Enter runs the statement under the cursor.</Empty>;
   if (shown.error) return <div class="pad"><Failure error={shown.error} /></div>;
   if (!shown.statement || shown.statement.status === "running") {
-    return <Empty title="Running">{shown.piece.text.slice(0, 120)}<div class="spinner" role="status" aria-label="Running" /></Empty>;
+    return <Running text={shown.piece.text} statement={shown.statement} />;
   }
   if (!source) return <Empty icon="check" title="Done" />;
   if (source.count === 0) return <Empty icon="table" title="No rows">The statement succeeded and gave none.</Empty>;
@@ -162,7 +180,10 @@ function OneSheet({ sheet, tabs, changed }: { sheet: Sheet; tabs: JSX.Element; c
       found = await statements.start(piece.text, { worksheet: sheet.id, line: piece.line, column: piece.column, wait: 1 });
       setBusy(found.id);
       show(found, null);
-      while (found.status === "running") found = await statements.get(found.id);
+      while (found.status === "running") {
+        found = await statements.get(found.id, 20, found.progress?.text ?? "");
+        show(found, null);
+      }
     } catch (error) {
       show(null, error);
       return false;

@@ -4,10 +4,12 @@ import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { arrange, edgeKey, NODE } from "../graph/layout";
 
-export interface DrawnNode { id: string; title: string; sub?: string; tone?: string; href?: string }
+/** `share`: how much of the whole a box cost, from 0 to 1, drawn as a bar at its foot. */
+export interface DrawnNode { id: string; title: string; sub?: string; tone?: string; href?: string; share?: number }
 export interface DrawnEdge { source: string; target: string }
 
 const PAD = 12;
+const BAR = NODE.width - 24;
 const clip = (text: string, most: number): string => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
 
 function Box({ node, pick, picked }: { node: DrawnNode; pick?: ((id: string) => void) | undefined; picked: boolean }): JSX.Element {
@@ -16,7 +18,8 @@ function Box({ node, pick, picked }: { node: DrawnNode; pick?: ((id: string) => 
       <title>{node.title}{node.sub ? `: ${node.sub}` : ""}</title>
       <rect class="box" width={NODE.width} height={NODE.height} rx="8" />
       <text x="12" y="25">{clip(node.title, 26)}</text>
-      {node.sub ? <text x="12" y="46" class="sub">{clip(node.sub, 34)}</text> : null}
+      {node.sub ? <text x="12" y={node.share === undefined ? 46 : 42} class="sub">{clip(node.sub, 34)}</text> : null}
+      {node.share === undefined ? null : <><rect class="rail" x="12" y="49" width={BAR} height="4" rx="2" /><rect class="share" x="12" y="49" width={Math.max(2, BAR * Math.min(node.share, 1))} height="4" rx="2" /></>}
     </>
   );
   if (node.href) return <a href={node.href} aria-label={node.title}>{inside}</a>;

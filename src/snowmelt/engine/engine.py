@@ -30,7 +30,7 @@ from snowmelt.engine.halting import Halting
 from snowmelt.engine.model import FrameView, Lane, TableFiles
 from snowmelt.engine.probe import check_storage
 from snowmelt.engine.python_functions import PythonFunctions
-from snowmelt.engine.session import choose_pool, jobs_tagged, plan, progress_of, sibling
+from snowmelt.engine.session import choose_pool, jobs_tagged, page_address, plan, progress_of, sibling
 from snowmelt.engine.sessions import EngineSessions
 from snowmelt.engine.views import LaneState, register
 
@@ -277,6 +277,13 @@ class SparkEngine:
         # Where nobody answers, there is nothing to tell.
         with suppress(Exception):
             return None if sessions is None else progress_of(sessions.session, tag)
+        return None
+
+    def page_address(self) -> str | None:
+        """Where Spark's own page is; None where there is none, or no Spark yet."""
+        sessions = self._sessions
+        with suppress(Exception):
+            return None if sessions is None else page_address(sessions.session)
         return None
 
     def is_busy(self, tag: str) -> bool:

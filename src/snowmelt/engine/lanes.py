@@ -322,6 +322,10 @@ class Engine:
         """As Spark's engine has it; none before Spark was needed."""
         return self.spark.jobs(tags) if "spark" in self.__dict__ else {}
 
+    def page_address(self) -> str | None:
+        """Where Spark's own page is; None where there is none. It does not start Spark."""
+        return self.spark.page_address() if "spark" in self.__dict__ else None
+
     def progress(self, tag: str) -> Progress | None:
         """As Spark's engine has it; None before Spark was needed."""
         return self.spark.progress(tag) if "spark" in self.__dict__ else None

@@ -213,6 +213,12 @@ def threads_of_tasks(session: SparkSession) -> Iterator[tuple[Any, int, int]]:
             yield thread, int(found[1]), int(found[2])
 
 
+def page_address(session: SparkSession) -> str | None:
+    """Where Spark shows what it runs (spark.ui.enabled, spark.ui.port), if it does."""
+    address: str | None = session.sparkContext.uiWebUrl
+    return address
+
+
 def progress_of(session: SparkSession, tag: str) -> Progress | None:
     """How far the jobs under the tag are; None before the first one. Stages that were skipped do not count."""
     tracker = session.sparkContext._jsc.sc().statusTracker()

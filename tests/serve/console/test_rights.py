@@ -34,6 +34,7 @@ _STATEMENTS = (
 _BACKFILL = {"table": "shop.{0}.secrets", "source": "shop.{0}.secrets", "column": "id", "start": "1", "end": "2"}
 _BODIES: dict[tuple[str, str], list[dict[str, Any]]] = {
     ("get", "/openapi.json"): [{}], ("get", "/session"): [{}], ("get", "/graph"): [{}], ("get", "/home"): [{}],
+    ("get", "/spark"): [{}],
     ("post", "/session"): [{"user": "{0}", "password": "x"}],
     ("patch", "/session"): [{"role": "{0}_ROLE"}, {"warehouse": "{0}_WH"}, {"schema": "{0}"}, {"database": "{0}"}],
     ("post", "/statements"): [{"sql": sql, "wait": 25} for sql in _STATEMENTS],

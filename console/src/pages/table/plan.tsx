@@ -2,19 +2,23 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { query, type Row } from "../../api";
+import { duration } from "../../format";
 import { qualified, type Named } from "../../graph/actions";
 import { Editor, type EditorHandle } from "../../sql/editor";
 import { Diagram } from "../../ui/diagram";
 import { Badge, Card, Empty, Failure, Spinner, useAnswer } from "../../ui/parts";
 import { consequences, type Consequences } from "./consequences";
-import { drawnPlan, type Step } from "./planpicture";
+import { drawnPlan, ranPicture, type RanPlan, type Step } from "./planpicture";
 
-function PlanPicture({ steps }: { steps: Step[] }): JSX.Element {
+/** A picture of what runs, and the steps below it: of a refresh that ran, with what each stage took, where there was one. */
+function PlanPicture({ steps, ran = null }: { steps: Step[]; ran?: RanPlan | null }): JSX.Element {
+  const drawn = useMemo(() => (ran ? ranPicture(ran) : drawnPlan(steps)), [steps, ran]);
   if (steps.length === 0) return <Empty title="No plan" />;
-  const drawn = drawnPlan(steps);
   return (
     <>
+    {ran ? <p class="faint" style={{ marginBottom: "8px" }}>The plan of the latest refresh by changes, with what each stage took and the rows it gave. Reading the changes took {duration(ran.readMs / 1000)}.</p> : null}
     {drawn.edges.length ? <Diagram label="The plan of a refresh" nodes={drawn.nodes} edges={drawn.edges} /> : null}
+    {ran ? <h3 class="plan-title">The plan for changes of every kind in every source</h3> : null}
     <ol class="plan">
       {steps.map((one, index) => (
         <li key={index}>
@@ -82,12 +86,12 @@ export function WhatIf({ node, ddl }: { node: Named; ddl: string }): JSX.Element
   );
 }
 
-export function Plan({ node, children }: { node: Named; children?: ComponentChildren }): JSX.Element {
+export function Plan({ node, ran, children }: { node: Named; ran: RanPlan | null; children?: ComponentChildren }): JSX.Element {
   const { value, error } = useAnswer(async () => toSteps(await query(`EXPLAIN DYNAMIC TABLE ${qualified(node)}`)), [node.name]);
   if (error) return <Failure error={error} />;
   return (
     <div class="two">
-      <Card title="How a refresh is computed">{value ? <PlanPicture steps={value} /> : <Spinner />}</Card>
+      <Card title="How a refresh is computed">{value ? <PlanPicture steps={value} ran={ran} /> : <Spinner />}</Card>
       {children}
     </div>
   );

@@ -1,4 +1,5 @@
-/** The rows of EXPLAIN DYNAMIC TABLE as boxes and arrows. */
+/** The rows of EXPLAIN DYNAMIC TABLE as boxes and arrows; and the plan of a refresh that ran, with its costs. */
+import { duration, plural } from "../../format";
 import type { DrawnEdge, DrawnNode } from "../../ui/diagram";
 
 export interface Step { step: string; text: string }
@@ -36,4 +37,45 @@ export function drawnPlan(steps: Step[]): { nodes: DrawnNode[]; edges: DrawnEdge
     }
   }
   return { nodes: [...nodes.values()], edges: [...edges.values()] };
+}
+
+/** One stage of a refresh that ran, as the history has it. One without `ms` ran inside of those that read it. */
+export interface StageCost { stage: string; what: string; reads: string[]; ms?: number; rows?: number }
+export interface RanPlan { stages: StageCost[]; readMs: number; applyMs: number; apply: string }
+
+const LAST = "rows of the table";
+const sentence = (text: string): string => (text ? text[0]?.toUpperCase() + text.slice(1) : text);
+const withoutSchema = (text: string): string => text.replace(/^rows of (?=\S+__)/, "").replace(/\S+\.(\S+?)__(?:old|new|change)\b/, "$1");
+
+/** What the last refresh did, with what each stage took of the time and how many rows it gave. */
+export function ranPicture(plan: RanPlan): { nodes: DrawnNode[]; edges: DrawnEdge[] } {
+  const nodes = new Map<string, DrawnNode>();
+  const edges: DrawnEdge[] = [];
+  const whole = Math.max(1, plan.readMs + plan.applyMs + plan.stages.reduce((sum, one) => sum + (one.ms ?? 0), 0));
+  const took = (ms: number | undefined, rows?: number): Pick<DrawnNode, "sub" | "share"> =>
+    (ms === undefined ? { sub: "within what reads it" } : { sub: `${duration(ms / 1000)}${rows === undefined ? "" : ` · ${plural(rows, "row")}`}`, share: ms / whole });
+  const names = new Set(plan.stages.map((one) => one.stage));
+  for (const one of plan.stages) {
+    for (const name of one.reads) {
+      if (!names.has(name) && !nodes.has(name)) {
+        const side = SIDES.exec(name)?.[1];
+        const kept = /^(\w+)__state$/.exec(name);
+        nodes.set(name, { id: name, title: kept ? "Kept state" : (name.replace(SIDES, "").split(".").at(-1) ?? name), sub: side ? (SIDE_WORDS[side] ?? side) : kept ? "from refreshes before" : "", tone: "source" });
+      }
+      edges.push({ source: name, target: one.stage });
+    }
+    const what = sentence(withoutSchema(one.what)).replace(/\b\w+__state\b/, "the kept state");
+    nodes.set(one.stage, { id: one.stage, title: one.stage === LAST ? "Rows to apply" : what, ...(one.stage === LAST ? { tone: "accent" } : {}), ...took(one.ms, one.rows) });
+  }
+  nodes.set("apply", { id: "apply", title: "Apply", tone: "ok", ...took(plan.applyMs), sub: `${plan.apply.toLowerCase()}, ${duration(plan.applyMs / 1000)}` });
+  const last = plan.stages.at(-1);
+  if (last) edges.push({ source: last.stage, target: "apply" });
+  return { nodes: [...nodes.values()], edges };
+}
+
+/** What the history says of a refresh by changes; null for others. */
+export function ranPlan(details: Record<string, unknown>): RanPlan | null {
+  const stages = details["stage_costs"];
+  if (!Array.isArray(stages)) return null;
+  return { stages: stages as StageCost[], readMs: Number(details["readTimeMs"] ?? 0), applyMs: Number(details["applyTimeMs"] ?? 0), apply: String(details["apply"] ?? "") };
 }

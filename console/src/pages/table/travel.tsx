@@ -1,8 +1,9 @@
-/** A table as it was: at one of its refreshes, or at any moment within its retention. */
+/** The versions of a table, and the table as it was: at one of them, or at any moment within its retention. */
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { run, statements } from "../../api";
-import { dayAndClock, instant } from "../../format";
+import { query, run, statements } from "../../api";
+import { ago, bytes, count, dayAndClock, instant } from "../../format";
+import { useLive } from "../../live";
 import { qualified, type Named } from "../../graph/actions";
 import { ResultGrid } from "../../ui/grid";
 import { Card, Empty, Failure, Spinner, useAnswer } from "../../ui/parts";
@@ -18,7 +19,37 @@ function AsOf({ node, at }: { node: Named; at: string }): JSX.Element {
   return source.count ? <div style={{ height: `${Math.min(480, 50 + source.count * 28)}px` }}><ResultGrid source={source} label={`As of ${at}`} /></div> : <Empty icon="table" title="No rows then" />;
 }
 
-export function Travel({ node, refreshes }: { node: Named; refreshes: { at: string; label: string }[] }): JSX.Element {
+const MOST = 200;
+
+/** The newest first. What another tool wrote, or upkeep moved, is a version as well. */
+function Versions({ node, at, choose }: { node: Named; at: string | null; choose: (text: string, later: number) => void }): JSX.Element {
+  const { value, error, again } = useAnswer(() => query(
+    `SELECT version, committed_on, operation, row_count, bytes, query_id FROM TABLE("${(node.database ?? "").replaceAll('"', '""')}".INFORMATION_SCHEMA.TABLE_VERSION_HISTORY(TABLE_NAME => ?)) ORDER BY version DESC LIMIT ${MOST}`, [qualified(node)],
+  ), [node.name]);
+  useLive(["rows", "refreshes"], again, 3000);
+  if (error) return <Failure error={error} />;
+  if (!value) return <Spinner />;
+  if (!value.length) return <Empty title="No version is known" />;
+  const rows = value.map((row, index) => ({ ...row, grown: index + 1 < value.length ? Number(row["row_count"]) - Number(value[index + 1]?.["row_count"]) : null }) as typeof row & { grown: number | null });
+  const shown = (text: unknown): boolean => at !== null && instant(String(text))?.getTime() === Date.parse(at) - SHOWN_MS;
+  return (
+    <div class="scroll-x" style={{ maxHeight: "480px", overflowY: "auto" }} tabIndex={0}><table class="list" aria-label="Versions">
+      <thead><tr><th class="number">Version</th><th>Visible since</th><th>By</th><th class="number">Rows</th><th class="number">Change</th><th class="number">Size</th></tr></thead>
+      <tbody>{rows.map((row) => (
+        <tr key={String(row["version"])} class={shown(row["committed_on"]) ? "lit" : ""}>
+          <td class="number"><button type="button" class="plain small" style={{ padding: 0, color: "var(--accent)" }} aria-label={`Show version ${row["version"]}`} onClick={() => choose(String(row["committed_on"]), SHOWN_MS)}>{row["version"]}</button></td>
+          <td class="muted" title={dayAndClock(row["committed_on"])}>{ago(row["committed_on"])}</td>
+          <td>{String(row["operation"]).toLowerCase()}</td>
+          <td class="number">{count(row["row_count"] as number)}</td>
+          <td class="number muted">{row.grown === null || row.grown === 0 ? "" : row.grown > 0 ? `+${count(row.grown)}` : `−${count(-row.grown)}`}</td>
+          <td class="number muted">{bytes(row["bytes"] as number)}</td>
+        </tr>
+      ))}</tbody>
+    </table></div>
+  );
+}
+
+export function Travel({ node }: { node: Named }): JSX.Element {
   const [at, setAt] = useState<string | null>(null);
   const [typed, setTyped] = useState("");
   const choose = (text: string, later = 0): void => { const when = instant(text); if (when) setAt(new Date(when.getTime() + later).toISOString().replace("Z", "+00:00")); };
@@ -35,16 +66,7 @@ export function Travel({ node, refreshes }: { node: Named; refreshes: { at: stri
           </form>
           <p class="faint" style={{ marginTop: "8px" }}>In UTC, within the table’s retention.</p>
         </Card>
-        {refreshes.length ? (
-          <Card title="Versions" body={false}>
-            <ul class="decisions" style={{ maxHeight: "420px", overflow: "auto" }} tabIndex={0}>{refreshes.slice(0, 60).map((one) => (
-              <li key={one.at} style={{ display: "flex", justifyContent: "space-between", padding: "6px 16px" }}>
-                <button type="button" class="plain small" style={{ padding: 0, color: "var(--accent)" }} onClick={() => choose(one.at, SHOWN_MS)}>{dayAndClock(one.at)}</button>
-                <span class="muted">{one.label.toLowerCase().replace("_", " ")}</span>
-              </li>
-            ))}</ul>
-          </Card>
-        ) : null}
+        <Card title="Versions" body={false}><Versions node={node} at={at} choose={choose} /></Card>
       </div>
     </div>
   );

@@ -16,6 +16,7 @@ from snowmelt.core import types
 from snowmelt.core.faults import reached
 from snowmelt.features.dynamic_tables.change_sets import ChangeSet, ChangeSets
 from snowmelt.features.dynamic_tables.frozen import Region, may_shrink
+from snowmelt.features.dynamic_tables.readable_plans import costs_to_json
 from snowmelt.ivm.algebra import TARGET, WEIGHT, table_name
 from snowmelt.ivm.changes import TableChange
 from snowmelt.ivm.cost import ENGINE_NAMES, estimate
@@ -169,7 +170,11 @@ class _ChangeRefresh:
             "computeTimeMs": round((computed - read) * 1000),
             "applyTimeMs": round((time.monotonic() - computed) * 1000),
         }
-        return Applied(result, {**details, "jobs": runner.jobs, **times}, {**recorded, **grown})
+        costs = {"jobs": runner.jobs, "stage_costs": self._costs(kept, runner), **times}
+        return Applied(result, {**details, **costs}, {**recorded, **grown})
+
+    def _costs(self, kept: KeptPlan, runner: StageRunner) -> list[dict[str, Any]]:
+        return costs_to_json(self.attempt.bound.sources, kept.plan, kept.rows, runner)
 
     @property
     def _unchanged(self) -> CommitResult:

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from sqlglot import exp
-
 from snowmelt.features.dynamic_tables import altering
 from snowmelt.features.dynamic_tables.creating import visible_versions
+from snowmelt.features.dynamic_tables.readable_plans import readable_query, readable_text
 from snowmelt.ivm.changes import TableChange
 from snowmelt.ivm.cost import ENGINE_NAMES, ComputeEngine, EngineRate, estimate
 from snowmelt.ivm.plan import RefreshPlan
+from snowmelt.ivm.rendering import Stage
 from snowmelt.runtime.incremental import planning as incremental
 from snowmelt.runtime.incremental.definitions import BoundDefinition, bind
 from snowmelt.runtime.rights.plans import ExplainRow
-from snowmelt.sql.dialect import identifier, to_spark_sql
 from snowmelt.sql.statements.dynamic_tables import ExplainDynamicTable
 from snowmelt.state.dynamic_model import DynamicDefinition, RefreshMode
 from snowmelt.state.store import StateReader
 
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
-
-_REFERENCE = re.compile(r"t_(.+?)_\d+(__\w+)?\Z")
-"""A version of a table, with the side of it that is meant."""
 
 
 def explain(run: Run, statement: ExplainDynamicTable) -> list[ExplainRow]:
@@ -52,7 +47,11 @@ def explain(run: Run, statement: ExplainDynamicTable) -> list[ExplainRow]:
             for item in bound.dependencies
         ]
         if mode is RefreshMode.FULL:
-            return [*rows, ExplainRow("Query", _readable(bound, bound.query.tree)), ExplainRow("Apply", "OVERWRITE")]
+            return [
+                *rows,
+                ExplainRow("Query", readable_query(bound.sources, bound.query.tree)),
+                ExplainRow("Apply", "OVERWRITE"),
+            ]
         return [*rows, *_cost_rows(run, state, statement, bound), *_plan_rows(bound, _plan(run, bound))]
 
 
@@ -92,20 +91,13 @@ def _plan(run: Run, bound: BoundDefinition) -> RefreshPlan:
 
 def _plan_rows(bound: BoundDefinition, plan: RefreshPlan) -> list[ExplainRow]:
     rows = [
-        ExplainRow(f"Stage {number}: {stage.name}", f"{stage.purpose}: {_readable(bound, stage.query)}")
+        ExplainRow(f"Stage {number}: {stage.name}", _described(bound, stage))
         for number, stage in enumerate(plan.stages, start=1)
     ]
-    applied = [] if plan.apply.rows is None else [ExplainRow("Rows", _readable(bound, plan.apply.rows))]
+    applied = [] if plan.apply.rows is None else [ExplainRow("Rows", readable_query(bound.sources, plan.apply.rows))]
     keys = f" by the keys of {plan.apply.keys}" if plan.apply.keys is not None else ""
     return [*rows, *applied, ExplainRow("Apply", f"{plan.apply.kind.value}{keys}")]
 
 
-def _readable(bound: BoundDefinition, query: exp.Expr) -> str:
-    """Spark SQL with the names of the tables in place of those of their versions."""
-    tree = query.copy()
-    for node in tree.find_all(exp.Table):
-        found = _REFERENCE.match(node.name)
-        source = bound.sources.get(found.group(1)) if found is not None else None
-        if found is not None and source is not None:
-            node.set("this", identifier(f"{source.name}{found.group(2) or ''}"))
-    return to_spark_sql(tree)
+def _described(bound: BoundDefinition, stage: Stage) -> str:
+    return f"{readable_text(bound.sources, stage.purpose)}: {readable_query(bound.sources, stage.query)}"

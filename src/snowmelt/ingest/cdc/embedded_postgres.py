@@ -12,8 +12,8 @@ import signal
 import socket
 import subprocess
 import tempfile
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
@@ -103,7 +103,7 @@ class EmbeddedPostgres:
     def _run(self, program: str, *arguments: str) -> None:
         log = self.folder / "log"
         # The server inherits the output: to a pipe, it would keep this process waiting for its end.
-        with log.open("ab") as output:
+        with log.open("ab") as output, _readable(self._binaries):
             done = subprocess.run(
                 [str(self._binaries / program), "-D", str(self._data), *arguments],
                 stdin=subprocess.DEVNULL,
@@ -116,6 +116,18 @@ class EmbeddedPostgres:
             )
         if done.returncode != 0:
             raise errors.configuration(f"{program} failed: {log.read_text()}")
+
+
+@contextmanager
+def _readable(folder: Path) -> Iterator[None]:
+    """Says whose right is missing where the server's account may not read its programs: not that of who asked."""
+    try:
+        yield
+    except PermissionError:
+        raise errors.configuration(
+            f"The user {_UNPRIVILEGED}, as whom root runs PostgreSQL, can't read {folder}.",
+            hint="Run it as a user who is not root, or keep the environment where everybody may read.",
+        ) from None
 
 
 def _binaries() -> Path:

@@ -6,6 +6,7 @@ once and its rows are kept here: they are few, and Spark then knows how few.
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,6 +32,17 @@ _Form = tuple["tuple[str, _Form]", ...]
 """The names in a query and, for those that stand for a query themselves, the names in that."""
 _GIVEN: _Form = (("", ()),)
 """Of rows that are given as they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class StageCost:
+    """What one query of a plan took. A stage that runs inside of others has none."""
+
+    name: str
+    began: float
+    """By the monotonic clock."""
+    seconds: float
+    rows: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +98,15 @@ class StageRunner:
         self._asked: set[str] = set()
         """Sources that were given as they are, if they are small."""
         self.jobs = 0
+        self.costs: list[StageCost] = []
+        """In the order of running."""
 
     def run(self, stages: Sequence[Stage], kept: frozenset[str]) -> None:
         """Runs those that must be run now; `kept` are wanted here whatever they read."""
         for stage in stages:
+            began = time.monotonic()
             if stage.lookup is not None and self._found(stage.name, stage.lookup):
+                self._spent(stage.name, began, self.rows_of(stage.name))
                 continue
             if stage.name not in kept and not self._reads_sources(stage):
                 query = self._resolved(stage.query, stage.name)
@@ -105,7 +121,9 @@ class StageRunner:
     def _found(self, name: str, lookup: Lookup) -> bool:
         if lookup.relation in self._inline:
             # Its rows are the keys to look for, so they are needed here after all.
+            began = time.monotonic()
             self.keep(lookup.relation, self._fetch(self._inline.pop(lookup.relation)))
+            self._spent(lookup.relation, began, self.rows_of(lookup.relation))
         keys = self._inputs.get(self._prefix + lookup.relation)
         keys = self._changes.get(lookup.relation) if keys is None else keys
         rows = self._lookups.find(lookup, keys) if keys is not None else None
@@ -124,16 +142,25 @@ class StageRunner:
 
     def fetch(self, query: exp.Select, name: str) -> pa.Table:
         """The rows of a query over the sides of the sources and the stages. `name` is what the plan calls it."""
-        return self._fetch(self._resolved(query, name))
+        began = time.monotonic()
+        rows = self._fetch(self._resolved(query, name))
+        self._spent(name, began, rows)
+        return rows
 
-    def _names(self, query: exp.Select, name: str) -> frozenset[str]:
+    def _spent(self, name: str, began: float, rows: pa.Table) -> None:
+        """Notes what a query took, without what was noted of others meanwhile."""
+        inside = sum(cost.seconds for cost in self.costs if cost.began >= began)
+        self.costs.append(StageCost(name, began, max(time.monotonic() - began - inside, 0.0), rows.num_rows))
+
+    def names_in(self, query: exp.Select, name: str) -> frozenset[str]:
+        """The relations in a query of the plan, which calls it by this name."""
         if name not in self._known.names:
             self._known.names[name] = frozenset(table.name for table in query.find_all(exp.Table))
         return self._known.names[name]
 
     def _resolved(self, query: exp.Select, name: str) -> _Resolved:
         """The query over what Spark knows; small sources are given with it."""
-        names = self._names(query, name)
+        names = self.names_in(query, name)
         for source in names - self._asked:
             self._asked.add(source)
             rows = self._lookups.whole(source)
@@ -151,7 +178,7 @@ class StageRunner:
         return found
 
     def _reads_sources(self, stage: Stage) -> bool:
-        return any(name.endswith(("__old", "__new")) for name in self._names(stage.query, stage.name))
+        return any(name.endswith(("__old", "__new")) for name in self.names_in(stage.query, stage.name))
 
     def _fetch(self, query: _Resolved) -> pa.Table:
         run = self._run

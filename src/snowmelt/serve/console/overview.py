@@ -19,14 +19,16 @@ from snowmelt.features.connectors.definitions import CONNECTOR
 from snowmelt.runtime.results import Result
 from snowmelt.runtime.session import Session
 from snowmelt.serve.console import graph
+from snowmelt.serve.console.arriving import MINUTES, Arrivals
 from snowmelt.serve.console.standing import Standing, load, outside, word
 from snowmelt.state.model import ObjectKind
 
 FRESH_SECONDS = 0.9
 """How long an answer is good for others: a little less than the pause between two messages to a page."""
 _MOST_KEPT = 64
-_RATE_MINUTES = 60
+_RATE_MINUTES = MINUTES
 _RECENT = 40
+_MOST_TABLES = 6
 _QUALITY_BAD = frozenset({"FAILED", "WARNED", "ERROR"})
 _CONNECTOR_BAD = frozenset({"FAILED", "RETRYING"})
 
@@ -41,7 +43,8 @@ class _Kept:
 
 
 class Overviews:
-    def __init__(self) -> None:
+    def __init__(self, arrivals: Arrivals) -> None:
+        self._arrivals = arrivals
         self._kept: dict[tuple[str, str, frozenset[str]], _Kept] = {}
         self._lock = threading.Lock()
 
@@ -49,7 +52,7 @@ class Overviews:
         return self._shared("graph", session, lambda: graph.described(load(session), session))
 
     def home(self, session: Session) -> bytes:
-        return self._shared("home", session, lambda: _home(session))
+        return self._shared("home", session, lambda: _home(session, self._arrivals))
 
     def _shared(self, what: str, session: Session, make: Callable[[], dict[str, Any]]) -> bytes:
         key = what, session.user, session.authority.roles
@@ -69,7 +72,7 @@ def _json_value(value: Any) -> Any:
     return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
-def _home(session: Session) -> dict[str, Any]:
+def _home(session: Session, arrivals: Arrivals) -> dict[str, Any]:
     now = session.account.clock.now()
     standing = load(session)
     problems = [*_of_tables(standing), *_of_tasks(standing), *_of_connectors(session), *_of_checks(session)]
@@ -96,6 +99,7 @@ def _home(session: Session) -> dict[str, Any]:
         },
         "problems": problems,
         "rates": _rates(refreshes, now),
+        "ingest": _ingest(standing, arrivals, now),
         "recent": [_refresh(row) for row in sorted(refreshes, key=_began, reverse=True)[:_RECENT]],
         "costs": _costs(session),
         "queries_running": _running(session),
@@ -170,6 +174,14 @@ def _rates(refreshes: Iterable[Any], now: datetime) -> dict[str, Any]:
     return {"start": start, "refreshes": done, "failed": failed, "rows": rows}
 
 
+def _ingest(standing: Standing, arrivals: Arrivals, now: datetime) -> dict[str, Any]:
+    """Rows that came to tables from outside of refreshes, by minute; and the tables that most of them came to."""
+    names = {item.id: str(item.name) for item in standing.objects if item.kind is ObjectKind.TABLE}
+    rows, by_table = arrivals.by_minute(names.keys(), now)
+    most = sorted(by_table, key=lambda id: (-by_table[id], names[id]))[:_MOST_TABLES]
+    return {"rows": rows, "tables": [{"name": names[id], "rows": by_table[id]} for id in most]}
+
+
 def _began(row: Any) -> datetime:
     at: datetime = row.started_at or row.data_timestamp
     return at
@@ -198,7 +210,7 @@ def _costs(session: Session) -> dict[str, Any] | None:
     except SnowmeltError:
         return None
     report: dict[str, Any] = json.loads(text)
-    tables = sorted(report["tables"], key=lambda table: -table["cost_per_day"])[:6]
+    tables = sorted(report["tables"], key=lambda table: -table["cost_per_day"])[:_MOST_TABLES]
     return {"tables": tables, "purposes": report["purposes"], "credit_price": report["credit_price"]}
 
 

@@ -22,6 +22,7 @@ from snowmelt.runtime.binds import substitute
 from snowmelt.runtime.rights import lasting
 from snowmelt.runtime.session import Session
 from snowmelt.serve.console import pages
+from snowmelt.serve.console.arriving import Arrivals
 from snowmelt.serve.console.live import Live
 from snowmelt.serve.console.logins import (
     PATH,
@@ -34,7 +35,7 @@ from snowmelt.serve.console.logins import (
 )
 from snowmelt.serve.console.operating_routes import operating_routes
 from snowmelt.serve.console.overview import Overviews
-from snowmelt.serve.console.running import FIRST_ROWS, Pool, Started, ended_within
+from snowmelt.serve.console.running import FIRST_ROWS, Pool, Started, ended_or_moved, ended_within
 from snowmelt.serve.console.values import MEDIA_TYPES, exported, rows_to_json
 from snowmelt.serve.protocol.bodies import Body, malformed, read_body, text
 from snowmelt.serve.protocol.logins import Logins
@@ -65,7 +66,7 @@ class Console:
         self._pool = Pool(account.settings.parallel_statements)
         self.visitors = Visitors(account, sessions, self._pool)
         self._live = Live(account)
-        self._overviews = Overviews()
+        self._overviews = Overviews(Arrivals(account))
         self._account = account
         self._operations: operating.Operations | None = None
 
@@ -80,6 +81,7 @@ class Console:
             self._route("GET", "events", self.events),
             self._route("GET", "graph", self.graph),
             self._route("GET", "home", self.home),
+            self._route("GET", "spark", self.spark),
             self._route("POST", "statements", self.start),
             self._route("POST", "statements/split", self.split),
             self._route("GET", "statements/{id}", self.statement),
@@ -180,6 +182,12 @@ class Console:
         content = await run_in_threadpool(beside)
         return Response(content, media_type="application/json")
 
+    async def spark(self, _: Request, visitor: Visitor) -> Response:
+        """Where Spark's own page is: for roles that may see what everybody runs, as that page shows it."""
+        monitors = visitor.session.authority.on_account("MONITOR EXECUTION")
+        address = await run_in_threadpool(self._account.engine.page_address) if monitors else None
+        return JSONResponse({"address": address})
+
     # -- statements -----------------------------------------------------------------------------------------------
 
     async def split(self, request: Request, visitor: Visitor) -> Response:
@@ -205,8 +213,10 @@ class Console:
         return await self._answer(visitor, started, _number(body.get("rows"), FIRST_ROWS))
 
     async def statement(self, request: Request, visitor: Visitor) -> Response:
+        """The statement when it has ended, when it got further than the page has `seen`, or after a while."""
         started = visitor.statement(request.path_params["id"])
-        await ended_within(started, _seconds(request.query_params.get("wait"), 0.0))
+        wait = _seconds(request.query_params.get("wait"), 0.0)
+        await ended_or_moved(started, wait, request.query_params.get("seen"))
         return await self._answer(visitor, started, FIRST_ROWS)
 
     async def _answer(self, visitor: Visitor, started: Started, rows: int) -> Response:

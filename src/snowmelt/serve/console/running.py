@@ -9,7 +9,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from snowmelt.core import errors
@@ -27,6 +27,8 @@ KEPT = 48
 KEPT_BYTES = 256 << 20
 FIRST_ROWS = 500
 """Rows that come with the answer; the page asks for the rest as somebody scrolls."""
+LOOK_SECONDS = 0.5
+"""Between two looks at how far a statement is that somebody watches."""
 _AT_ONCE = 6
 """Of what the pages of one log-in ask. Statements of a worksheet run one after the other."""
 _PAGE_THREADS = 4 * _AT_ONCE
@@ -66,6 +68,11 @@ class Started:
         held = self.result is not None and self.result.spilled is None
         return self.result.bytes if held and self.result is not None else 0
 
+    def progress(self) -> dict[str, Any] | None:
+        """How far Spark is with it; None while it waits, where Spark has no part in it, and at its end."""
+        found = self.session.progress() if self.running and self.ended is None else None
+        return None if found is None else {**asdict(found), "text": str(found)}
+
     def cancel(self) -> None:
         self.cancelled = True
         if self.running and self.ended is None:
@@ -79,6 +86,8 @@ class Started:
             "elapsed_ms": round(((self.ended or time.monotonic()) - self.begun) * 1000),
             "context": context_to_json(self.session),
         }
+        if self.ended is None:
+            answer |= {"waits": not self.running, "progress": self.progress()}
         if self.error is not None:
             answer["error"] = error_to_json(self.error)
         if self.result is not None:
@@ -215,6 +224,18 @@ class Statements:
             if started.ended is not None:
                 held -= started.bytes
                 del self._known[id]
+
+
+async def ended_or_moved(started: Started, seconds: float, seen: str | None) -> None:
+    """Waits for the statement's end, at most so long; for less when `seen` is no more how far it is."""
+    until = time.monotonic() + seconds
+    while not await ended_within(started, min(LOOK_SECONDS, max(until - time.monotonic(), 0.0))):
+        if time.monotonic() >= until:
+            return
+        if seen is not None:
+            progress = await asyncio.to_thread(started.progress)
+            if progress is not None and progress["text"] != seen:
+                return
 
 
 async def ended_within(started: Started, seconds: float) -> bool:

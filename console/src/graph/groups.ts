@@ -1,0 +1,102 @@
+/**
+ * The same layers from left to right, with what belongs together in one frame: a schema is one rectangle.
+ *
+ * A group takes the layers that its nodes stand in, and as much height as its fullest one. Groups stand side by side where
+ * they share no layer, and below each other where they do, each as near to what it reads as there is room.
+ */
+import { arrange, edgeKey, NODE, STEP, type Box, type Layout } from "./layout";
+import type { GraphEdge } from "./model";
+
+export interface Frame { name: string; x: number; y: number; width: number; height: number }
+export interface GroupedLayout extends Layout { frames: Frame[] }
+
+const PAD = 16;
+const HEAD = 32;
+const GAP = 32;
+const SWEEPS = 4;
+
+interface Group { name: string; columns: Map<number, string[]>; first: number; last: number; y: number; height: number }
+
+const mean = (values: number[]): number => values.reduce((total, value) => total + value, 0) / values.length;
+const heightOf = (group: Group): number => Math.max(...[...group.columns.values()].map((column) => column.length)) * STEP.y - (STEP.y - NODE.height) + HEAD + PAD;
+
+function groupsOf(boxes: Box[], base: Layout): Group[] {
+  const groups = new Map<string, Group>();
+  for (const box of boxes) {
+    const layer = base.nodes.get(box.id)?.layer ?? 0;
+    let group = groups.get(box.group);
+    if (!group) groups.set(box.group, group = { name: box.group, columns: new Map(), first: layer, last: layer, y: 0, height: 0 });
+    group.first = Math.min(group.first, layer);
+    group.last = Math.max(group.last, layer);
+    const column = group.columns.get(layer);
+    if (column) column.push(box.id);
+    else group.columns.set(layer, [box.id]);
+  }
+  const found = [...groups.values()];
+  for (const group of found) {
+    for (const column of group.columns.values()) column.sort((a, b) => (base.nodes.get(a)?.y ?? 0) - (base.nodes.get(b)?.y ?? 0));
+    group.height = heightOf(group);
+  }
+  return found.sort((a, b) => a.first - b.first || a.last - b.last || a.name.localeCompare(b.name));
+}
+
+/** The free height that is nearest to the wanted one. */
+function place(group: Group, placed: Group[], wanted: number): void {
+  const beside = placed.filter((other) => other.first <= group.last && group.first <= other.last);
+  const free = (y: number): boolean => beside.every((other) => y + group.height + GAP <= other.y || other.y + other.height + GAP <= y);
+  const tried = [wanted, ...beside.flatMap((other) => [other.y + other.height + GAP, other.y - group.height - GAP])].filter(free);
+  group.y = tried.reduce((best, y) => (Math.abs(y - wanted) < Math.abs(best - wanted) ? y : best), tried[0] ?? wanted);
+}
+
+export function arrangeInGroups(boxes: Box[], edges: GraphEdge[]): GroupedLayout {
+  const base = arrange(boxes, edges);
+  const groups = groupsOf(boxes, base);
+  const before = new Map<string, string[]>();
+  const after = new Map<string, string[]>();
+  for (const { source, target } of edges) {
+    if (!base.nodes.has(source) || !base.nodes.has(target)) continue;
+    before.set(target, [...(before.get(target) ?? []), source]);
+    after.set(source, [...(after.get(source) ?? []), target]);
+  }
+  const at = new Map<string, number>();
+  const stand = (group: Group): void => {
+    for (const column of group.columns.values()) {
+      const slack = group.height - HEAD - PAD - (column.length * STEP.y - (STEP.y - NODE.height));
+      column.forEach((id, index) => at.set(id, group.y + HEAD + slack / 2 + index * STEP.y));
+    }
+  };
+  const placed: Group[] = [];
+  for (const group of groups) {
+    const near = [...group.columns.values()].flat().flatMap((id) => before.get(id) ?? []).flatMap((id) => at.get(id) ?? []);
+    place(group, placed, near.length ? mean(near) + NODE.height / 2 - (group.height + HEAD - PAD) / 2 : 0);
+    stand(group);
+    placed.push(group);
+  }
+  for (let sweep = 0; sweep < SWEEPS; sweep += 1) {
+    const around = sweep % 2 ? after : before;
+    for (const group of sweep % 2 ? [...groups].reverse() : groups) {
+      for (const column of group.columns.values()) {
+        const want = new Map(column.map((id) => {
+          const near = (around.get(id) ?? []).map((other) => at.get(other) ?? 0);
+          return [id, near.length ? mean(near) : (at.get(id) ?? 0)] as const;
+        }));
+        column.sort((a, b) => (want.get(a) ?? 0) - (want.get(b) ?? 0));
+      }
+      stand(group);
+    }
+  }
+  const top = Math.min(0, ...groups.map((group) => group.y));
+  const nodes = new Map([...base.nodes].map(([id, one]) => [id, { ...one, x: one.x + PAD, y: Math.round((at.get(id) ?? 0) - top) }]));
+  const frames = groups.filter((group) => group.name !== "").map((group) => ({
+    name: group.name, x: group.first * STEP.x, y: Math.round(group.y - top), width: (group.last - group.first) * STEP.x + NODE.width + 2 * PAD, height: Math.round(group.height),
+  }));
+  const paths = new Map<string, string>();
+  for (const edge of edges) {
+    const [from, to] = [nodes.get(edge.source), nodes.get(edge.target)];
+    if (!from || !to) continue;
+    const [x, y, tx, ty] = [from.x + NODE.width, from.y + NODE.height / 2, to.x, to.y + NODE.height / 2];
+    const bend = Math.max(24, Math.abs(tx - x) / 2);
+    paths.set(edgeKey(edge), `M${x} ${y} C${x + bend} ${y} ${tx - bend} ${ty} ${tx} ${ty}`);
+  }
+  return { nodes, paths, frames, width: base.width + 2 * PAD, height: Math.max(0, ...groups.map((group) => group.y - top + group.height)) };
+}
