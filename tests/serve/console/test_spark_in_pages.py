@@ -1,0 +1,44 @@
+"""What pages show of Spark: how far it is with a statement, and the way to its own page."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.sync_api import expect
+
+from tests.crash.test_processes import running, serve, small_spark
+from tests.serve.console.browser import opened, started
+from tests.serve.console.test_pages import _typed, log_in, picture, visit
+
+_LONG = "SELECT COUNT(DISTINCT HASH(RANDOM())) AS n FROM TABLE(GENERATOR(ROWCOUNT => 30000000))"
+
+
+@pytest.mark.slow
+def test_progress_by_stage_and_the_way_to_sparks_page(tmp_path: Path) -> None:
+    config = small_spark(tmp_path / "snowmelt.toml")
+    with config.open("a") as file:
+        file.write('\n"spark.ui.enabled" = "true"\n"spark.ui.port" = "0"\n')
+    with running(serve(tmp_path / "data", config)) as server, started() as browser:
+        password = server.line(r"User admin, password (\S+) ")[1]
+        url = server.line(r"Snowmelt serves \S+ at (http://\S+)")[1]
+        with opened(browser, url) as page:
+            log_in(page, password=password)
+            visit(page, "#/worksheet")
+            _typed(page, _LONG)
+            page.keyboard.press("Control+Enter")
+            progress = page.get_by_test_id("progress")
+            expect(progress).to_have_text(re.compile(r"stage \d+ of \d+, \d+ of \d+ tasks"), timeout=300_000)
+            expect(page.get_by_role("progressbar", name="Tasks")).to_be_visible()
+            picture(page, "console-progress")
+            expect(page.get_by_test_id("summary")).to_contain_text("1 row", timeout=300_000)
+            visit(page, "#/queries")
+            expect(page.get_by_role("link", name="Spark UI")).to_be_visible()
+            page.get_by_label("those of this console").check()
+            page.locator("table.list button.mono", has_text="COUNT(DISTINCT HASH").first.click()
+            job = page.get_by_role("link", name="Spark job").first.get_attribute("href")
+            assert job is not None
+            assert "/jobs/job/?id=" in job
+            assert httpx.get(job, follow_redirects=True).status_code == 200
