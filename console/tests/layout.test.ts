@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { arrangeInGroups } from "../src/graph/groups";
+import { arrangeInGroups, LOOSE } from "../src/graph/groups";
 import { arrange, layers, NODE } from "../src/graph/layout";
-import { related } from "../src/graph/model";
+import { keepSame, related, type GraphNode } from "../src/graph/model";
 
 const edge = (source: string, target: string): { source: string; target: string; kind: string } => ({ source, target, kind: "VIEW" });
 const chain = [edge("a", "b"), edge("b", "c"), edge("a", "c"), edge("x", "c")];
@@ -40,7 +40,7 @@ describe("the layout", () => {
 describe("groups", () => {
   const ids = Array.from({ length: 80 }, (_, index) => `n${index}`);
   const edges = ids.slice(10).flatMap((id, index) => [edge(`n${index % 10}`, id), edge(`n${(index * 7) % (index + 10)}`, id)]);
-  const boxes = ids.map((id, index) => ({ id, group: index < 10 ? "raw" : index % 7 === 0 ? "" : `mart${index % 3}` }));
+  const boxes = ids.map((id, index) => ({ id, group: index < 10 ? "raw" : index % 7 === 0 ? `${LOOSE}in` : `mart${index % 3}` }));
   const found = arrangeInGroups(boxes, edges);
 
   test("each is one frame with its nodes in it and no others, and no two overlap", () => {
@@ -59,6 +59,14 @@ describe("groups", () => {
       }
     }
   });
+  test("groups that follow on each other stand side by side", () => {
+    const flow = [edge("a", "s"), edge("a", "b"), edge("s", "c"), edge("b", "c"), edge("c", "d"), edge("a", "d")];
+    const placed = arrangeInGroups([["a", "raw"], ["s", "raw"], ["b", "staging"], ["c", "staging"], ["d", "marts"], ["alone", "marts"]].map(([id = "", group = ""]) => ({ id, group })), flow);
+    const [raw, staging, marts] = ["raw", "staging", "marts"].map((name) => placed.frames.find((frame) => frame.name === name) ?? { x: NaN, width: NaN });
+    expect((raw?.x ?? NaN) + (raw?.width ?? NaN)).toBeLessThan(staging?.x ?? NaN);
+    expect((staging?.x ?? NaN) + (staging?.width ?? NaN)).toBeLessThan(marts?.x ?? NaN);
+    expect(placed.nodes.get("alone")?.layer).toBe(placed.nodes.get("d")?.layer);
+  });
   test("nodes keep their layers, do not overlap, and each edge has its way", () => {
     const placed = [...found.nodes.values()];
     const flat = arrange(boxes, edges);
@@ -68,6 +76,14 @@ describe("groups", () => {
     }
     expect(found.paths.size).toBe(new Set(edges.map((one) => `${one.source}>${one.target}`)).size);
   });
+});
+
+test("a node that stands as it stood is the same one, and so is drawn only once", () => {
+  const node = (id: string, rows: number): GraphNode => ({ id, kind: "TABLE", name: id, database: "D", schema: "S", full_name: id, state: "ok", rows });
+  const before = { now: "1", nodes: [node("a", 1), node("b", 1)], edges: [] };
+  const after = keepSame(before, { now: "2", nodes: [node("a", 1), node("b", 2), node("c", 1)], edges: [] });
+  expect(after.nodes.map((one, index) => one === before.nodes[index])).toEqual([true, false, false]);
+  expect(after.nodes[1]?.rows).toBe(2);
 });
 
 test("what is related", () => {

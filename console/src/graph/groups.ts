@@ -1,10 +1,11 @@
 /**
  * The same layers from left to right, with what belongs together in one frame: a schema is one rectangle.
  *
- * A group takes the layers that its nodes stand in, and as much height as its fullest one. Groups stand side by side where
- * they share no layer, and below each other where they do, each as near to what it reads as there is room.
+ * Where groups follow on each other (raw, staging, marts) each begins behind those it reads. Where they go in circles, or that
+ * would become too wide, nodes keep the layers of the whole graph. A group takes the layers that its nodes stand in, and as
+ * much height as its fullest one; groups that share a layer stand below each other, each as near to what it reads as there is room.
  */
-import { arrange, edgeKey, NODE, STEP, type Box, type Layout } from "./layout";
+import { arrange, edgeKey, layers, NODE, STEP, type Box, type Layout, type Placed } from "./layout";
 import type { GraphEdge } from "./model";
 
 export interface Frame { name: string; x: number; y: number; width: number; height: number }
@@ -14,16 +15,44 @@ const PAD = 16;
 const HEAD = 32;
 const GAP = 32;
 const SWEEPS = 4;
+/** What names of groups begin with that have no frame. */
+export const LOOSE = "\u0000";
 
 interface Group { name: string; columns: Map<number, string[]>; first: number; last: number; y: number; height: number }
 
 const mean = (values: number[]): number => values.reduce((total, value) => total + value, 0) / values.length;
 const heightOf = (group: Group): number => Math.max(...[...group.columns.values()].map((column) => column.length)) * STEP.y - (STEP.y - NODE.height) + HEAD + PAD;
 
-function groupsOf(boxes: Box[], base: Layout): Group[] {
+/** The layer of each node when groups follow on each other; null where they do not, or not within twice the width. */
+function followingLayers(boxes: Box[], edges: GraphEdge[], most: number): Map<string, number> | null {
+  const groupOf = new Map(boxes.map((box) => [box.id, box.group]));
+  const members = new Map<string, string[]>();
+  for (const box of boxes) members.set(box.group, [...(members.get(box.group) ?? []), box.id]);
+  const inside = new Map<string, GraphEdge[]>();
+  const between: GraphEdge[] = [];
+  for (const edge of edges) {
+    const [from, to] = [groupOf.get(edge.source), groupOf.get(edge.target)];
+    if (from === undefined || to === undefined) continue;
+    if (from === to) inside.set(from, [...(inside.get(from) ?? []), edge]);
+    else between.push({ source: from, target: to, kind: "" });
+  }
+  const rank = layers([...members.keys()], between);
+  if (between.some((edge) => (rank.get(edge.source) ?? 0) >= (rank.get(edge.target) ?? 0))) return null;
+  const found = new Map<string, number>();
+  const ends = new Map<string, number>();
+  for (const name of [...members.keys()].sort((a, b) => (rank.get(a) ?? 0) - (rank.get(b) ?? 0))) {
+    const begin = Math.max(0, ...between.filter((edge) => edge.target === name).map((edge) => ends.get(edge.source) ?? 0));
+    const own = layers(members.get(name) ?? [], inside.get(name) ?? []);
+    for (const [id, layer] of own) found.set(id, begin + layer);
+    ends.set(name, begin + Math.max(...own.values()) + 1);
+  }
+  return Math.max(0, ...ends.values()) <= most ? found : null;
+}
+
+function groupsOf(boxes: Box[], layerOf: Map<string, number>, base: Layout): Group[] {
   const groups = new Map<string, Group>();
   for (const box of boxes) {
-    const layer = base.nodes.get(box.id)?.layer ?? 0;
+    const layer = layerOf.get(box.id) ?? 0;
     let group = groups.get(box.group);
     if (!group) groups.set(box.group, group = { name: box.group, columns: new Map(), first: layer, last: layer, y: 0, height: 0 });
     group.first = Math.min(group.first, layer);
@@ -50,7 +79,9 @@ function place(group: Group, placed: Group[], wanted: number): void {
 
 export function arrangeInGroups(boxes: Box[], edges: GraphEdge[]): GroupedLayout {
   const base = arrange(boxes, edges);
-  const groups = groupsOf(boxes, base);
+  const wide = 1 + Math.max(0, ...[...base.nodes.values()].map((node) => node.layer));
+  const layerOf = followingLayers(boxes, edges, 2 * wide + 2) ?? new Map([...base.nodes].map(([id, node]) => [id, node.layer]));
+  const groups = groupsOf(boxes, layerOf, base);
   const before = new Map<string, string[]>();
   const after = new Map<string, string[]>();
   for (const { source, target } of edges) {
@@ -86,8 +117,11 @@ export function arrangeInGroups(boxes: Box[], edges: GraphEdge[]): GroupedLayout
     }
   }
   const top = Math.min(0, ...groups.map((group) => group.y));
-  const nodes = new Map([...base.nodes].map(([id, one]) => [id, { ...one, x: one.x + PAD, y: Math.round((at.get(id) ?? 0) - top) }]));
-  const frames = groups.filter((group) => group.name !== "").map((group) => ({
+  const nodes = new Map([...base.nodes].map(([id, one]): [string, Placed] => {
+    const layer = layerOf.get(id) ?? one.layer;
+    return [id, { layer, x: layer * STEP.x + PAD, y: Math.round((at.get(id) ?? 0) - top) }];
+  }));
+  const frames = groups.filter((group) => !group.name.startsWith(LOOSE)).map((group) => ({
     name: group.name, x: group.first * STEP.x, y: Math.round(group.y - top), width: (group.last - group.first) * STEP.x + NODE.width + 2 * PAD, height: Math.round(group.height),
   }));
   const paths = new Map<string, string>();
@@ -98,5 +132,6 @@ export function arrangeInGroups(boxes: Box[], edges: GraphEdge[]): GroupedLayout
     const bend = Math.max(24, Math.abs(tx - x) / 2);
     paths.set(edgeKey(edge), `M${x} ${y} C${x + bend} ${y} ${tx - bend} ${ty} ${tx} ${ty}`);
   }
-  return { nodes, paths, frames, width: base.width + 2 * PAD, height: Math.max(0, ...groups.map((group) => group.y - top + group.height)) };
+  const layersInUse = 1 + Math.max(0, ...groups.map((group) => group.last));
+  return { nodes, paths, frames, width: layersInUse * STEP.x - (STEP.x - NODE.width) + 2 * PAD, height: Math.max(0, ...groups.map((group) => group.y - top + group.height)) };
 }

@@ -46,6 +46,17 @@ export function pageOf(node: Pick<GraphNode, "kind" | "name" | "database" | "sch
   return list ? `${href(list)}?name=${encodeURIComponent(node.name)}` : `${href("graph")}?select=${encodeURIComponent(node.id)}`;
 }
 
+/** The newer graph, with the objects of the older one for nodes that stand as they stood: what is drawn of them stays. */
+export function keepSame(before: GraphData | undefined, after: GraphData): GraphData {
+  if (!before) return after;
+  const known = new Map(before.nodes.map((node) => [node.id, node]));
+  const nodes = after.nodes.map((node) => {
+    const was = known.get(node.id);
+    return was && JSON.stringify(was) === JSON.stringify(node) ? was : node;
+  });
+  return { ...after, nodes };
+}
+
 /** Everything that leads to a node, and everything that it leads to. */
 export function related(edges: GraphEdge[], start: string): { up: Set<string>; down: Set<string> } {
   const walk = (from: (edge: GraphEdge) => string, to: (edge: GraphEdge) => string): Set<string> => {

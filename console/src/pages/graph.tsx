@@ -5,11 +5,11 @@ import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks"
 import { getJson, query } from "../api";
 import { ago, count, duration, plural, short } from "../format";
 import { deeds, perform, qualified } from "../graph/actions";
-import { arrangeInGroups, type Frame } from "../graph/groups";
+import { arrangeInGroups, LOOSE, type Frame } from "../graph/groups";
 import { arrange, edgeKey, NODE, type Layout } from "../graph/layout";
-import { pageOf, related, type GraphData, type GraphEdge, type GraphNode } from "../graph/model";
+import { keepSame, pageOf, related, type GraphData, type GraphEdge, type GraphNode } from "../graph/model";
 import { useLive } from "../live";
-import { place } from "../router";
+import { href, place } from "../router";
 import { Action, Badge, Empty, Failure, Head, Icon, KIND_ICON, KIND_WORD, Spinner, useAnswer } from "../ui/parts";
 import { Prove } from "./prove";
 
@@ -40,9 +40,15 @@ const EdgePath = memo(function EdgePath({ d, flow, on }: { d: string; flow: bool
   return <path d={d} class={`edge${flow ? " flow" : ""}${on ? " on" : ""}`} />;
 });
 
-const NodeBox = memo(function NodeBox({ node, x, y, on, picked, far, pick }: {
-  node: GraphNode; x: number; y: number; on: boolean; picked: boolean; far: boolean; pick: (id: string) => void;
-}): JSX.Element {
+interface BoxProps { node: GraphNode; x: number; y: number; on: boolean; picked: boolean; far: boolean; pick: (id: string) => void }
+
+/** From afar only a node's colour shows, and not its figures. */
+function looksSame(a: BoxProps, b: BoxProps): boolean {
+  const same = a.node === b.node || (a.far && a.node.state === b.node.state && a.node.running === b.node.running);
+  return same && a.x === b.x && a.y === b.y && a.on === b.on && a.picked === b.picked && a.far === b.far && a.pick === b.pick;
+}
+
+const NodeBox = memo(function NodeBox({ node, x, y, on, picked, far, pick }: BoxProps): JSX.Element {
   const name = `node ${node.state}${node.running ? " running" : ""}${on ? " on" : ""}${picked ? " picked" : ""}`;
   return (
     <g class={name} transform={`translate(${x} ${y})`} role="button" tabIndex={0} data-node={node.full_name}
@@ -57,14 +63,14 @@ const NodeBox = memo(function NodeBox({ node, x, y, on, picked, far, pick }: {
       </>}
     </g>
   );
-});
+}, looksSame);
 
 /** Rectangles of schemas, behind everything. Their names keep a size that can be read, as far as there is room. */
 const Frames = memo(function Frames({ frames, size }: { frames: Frame[]; size: number }): JSX.Element {
   return (
     <g aria-hidden="true">
       {frames.map((frame) => (
-        <g key={frame.name} class="frame" data-frame={frame.name} transform={`translate(${frame.x} ${frame.y})`}>
+        <g key={frame.name} class="schema-frame" data-frame={frame.name} transform={`translate(${frame.x} ${frame.y})`}>
           <rect width={frame.width} height={frame.height} rx="12" />
           <text x="16" y={size > 12 ? -6 : 21} style={{ fontSize: `${size}px` }}>{frame.name}</text>
         </g>
@@ -74,6 +80,8 @@ const Frames = memo(function Frames({ frames, size }: { frames: Frame[]; size: n
 });
 
 const DEFINED: Record<string, string> = { TABLE: "TABLE", DYNAMIC_TABLE: "TABLE", VIEW: "VIEW", STREAM: "STREAM", TASK: "TASK", ALERT: "ALERT" };
+
+const LINEAGE = new Set(["TABLE", "DYNAMIC_TABLE", "VIEW"]);
 
 function Definition({ node }: { node: GraphNode }): JSX.Element | null {
   const [open, setOpen] = useState(false);
@@ -116,6 +124,7 @@ function Details({ node, close, changed, up, down }: { node: GraphNode; close: (
           <a class="button" href={pageOf(node)}>Open</a>
           {deeds(node).map((deed) => <Action key={deed.label} label={deed.label} icon={deed.icon} act={() => perform(deed).then(changed)} />)}
           {node.kind === "DYNAMIC_TABLE" ? <Prove node={node} /> : null}
+          {LINEAGE.has(node.kind) ? <a class="button" href={href("table", node.database ?? "", node.schema ?? "", node.name, "lineage")}>Lineage of its columns</a> : null}
         </div>
         <Definition node={node} key={node.id} />
       </div>
@@ -124,7 +133,8 @@ function Details({ node, close, changed, up, down }: { node: GraphNode; close: (
 }
 
 export function GraphPage(): JSX.Element {
-  const { value, error, again } = useAnswer(() => getJson<GraphData>("/graph"), []);
+  const before = useRef<GraphData | undefined>(undefined);
+  const { value, error, again } = useAnswer(async () => (before.current = keepSame(before.current, await getJson<GraphData>("/graph"))), []);
   useLive(["rows", "refreshes", "tasks", "objects"], again, 2000);
   const [search, setSearch] = useState("");
   const [schema, setSchema] = useState("");
@@ -137,7 +147,8 @@ export function GraphPage(): JSX.Element {
   const shape = value ? `${grouped ? "groups" : ""}|${schema}|${value.nodes.map((node) => node.id).join()}|${value.edges.map(edgeKey).join()}` : "";
   const kept = useMemo(() => (value?.nodes ?? []).filter((node) => !schema || `${node.database}.${node.schema}` === schema || (!node.schema && node.kind === "SOURCE")), [value, schema]);
   const layout: Layout & { frames?: Frame[] } = useMemo(() => {
-    const boxes = kept.map((node) => ({ id: node.id, group: node.schema ? `${node.database}.${node.schema}` : "" }));
+    const read = new Set((value?.edges ?? []).map((edge) => edge.target));
+    const boxes = kept.map((node) => ({ id: node.id, group: node.schema ? `${node.database}.${node.schema}` : `${LOOSE}${read.has(node.id) ? "out" : "in"}` }));
     return grouped ? arrangeInGroups(boxes, value?.edges ?? []) : arrange(boxes, value?.edges ?? []);
   }, [shape]);
   const plain = useMemo(() => [...layout.paths.values()].join(""), [layout]);

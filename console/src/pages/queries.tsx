@@ -9,13 +9,15 @@ const OWN = "snowmelt-console";
 
 const jobsOf = (value: Value | undefined): number[] => { try { return JSON.parse(String(value ?? "[]")) as number[]; } catch { return []; } };
 
+const LANES: Record<string, string> = { QUICK: "this process", BOTH: "this process and Spark" };
+
 /** Where a statement was computed, with the way to Spark's page for it, where Spark shows one. */
 function Computed({ row, spark }: { row: Row; spark: string | null }): JSX.Element | null {
   const jobs = jobsOf(row["spark_job_ids"]);
   if (!row["execution_lane"] && !jobs.length) return null;
   return (
     <p class="computed">
-      <span class="muted">Computed by {row["execution_lane"] === "quick" ? "this process" : row["execution_lane"] === "both" ? "this process and Spark" : "Spark"}{row["lane_reason"] ? `: ${row["lane_reason"]}` : ""}.</span>
+      <span class="muted">Computed by {LANES[String(row["execution_lane"])] ?? "Spark"}{row["lane_reason"] ? `: ${row["lane_reason"]}` : ""}.</span>
       {spark ? jobs.map((job) => <a key={job} class="button small" href={`${spark}/jobs/job/?id=${job}`} target="_blank" rel="noreferrer">Spark job {job}</a>)
         : jobs.length ? <span class="faint">Spark jobs {jobs.join(", ")}</span> : null}
     </p>

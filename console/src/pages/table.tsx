@@ -179,11 +179,13 @@ function Columns({ node }: { node: Named }): JSX.Element {
 function Governance({ node, kind }: { node: Named; kind: string }): JSX.Element {
   const grants = useAnswer(() => optional(`SHOW GRANTS ON ${kind === "VIEW" ? "VIEW" : kind === "STREAM" ? "STREAM" : "TABLE"} ${qualified(node)}`), [node.name]);
   const contracts = useAnswer(() => optional("SHOW CONTRACTS IN ACCOUNT"), [node.name]);
+  const readers = useAnswer(() => optional("SELECT DISTINCT target_object_schema || '.' || target_object_name AS name, target_object_domain AS domain, distance FROM TABLE(SNOWFLAKE.CORE.GET_LINEAGE(?, 'TABLE', 'DOWNSTREAM', 5)) ORDER BY distance, name", [qualified(node)]), [node.name]);
   const mine = contracts.value?.filter((row) => String(row["attached_to"] ?? "").includes(node.name));
   return (
     <div class="grid-2">
       <Card title="Grants" body={false}><List rows={grants.value} empty="No grants" columns={[["privilege", "Privilege"], ["grantee_name", "Granted to"], ["granted_by", "By"]]} /></Card>
       <Card title="Contract" body={false}><List rows={mine} empty="No contract is attached" columns={[["name", "Contract"], ["version", "Version"], ["compatibility", "Compatibility"], ["consumers", "Consumers"]]} /></Card>
+      <Card title="Who would be hit by a change" body={false}><List rows={readers.value} empty="Nothing here reads it" columns={[["name", "Object"], ["domain", "Kind", (text) => String(text).toLowerCase()], ["distance", "Steps"]]} /></Card>
     </div>
   );
 }
@@ -213,7 +215,7 @@ function Cost({ node }: { node: Named }): JSX.Element {
 
 const TABS: [string, string, string[]][] = [
   ["overview", "Overview", ["TABLE", "VIEW", "DYNAMIC_TABLE", "STREAM"]], ["refreshes", "Refreshes", ["DYNAMIC_TABLE"]], ["changes", "Changes", ["DYNAMIC_TABLE"]], ["plan", "Plan", ["DYNAMIC_TABLE"]], ["whatif", "What if", ["DYNAMIC_TABLE"]],
-  ["lineage", "Lineage", ["TABLE", "VIEW", "DYNAMIC_TABLE", "STREAM"]], ["quality", "Quality", ["TABLE", "DYNAMIC_TABLE"]], ["cost", "Cost", ["DYNAMIC_TABLE"]], ["travel", "Time travel", ["TABLE", "DYNAMIC_TABLE"]], ["governance", "Grants and contract", ["TABLE", "VIEW", "DYNAMIC_TABLE", "STREAM"]],
+  ["lineage", "Lineage", ["TABLE", "VIEW", "DYNAMIC_TABLE", "STREAM"]], ["quality", "Quality", ["TABLE", "DYNAMIC_TABLE"]], ["cost", "Cost", ["DYNAMIC_TABLE"]], ["travel", "Versions", ["TABLE", "DYNAMIC_TABLE"]], ["governance", "Grants and contract", ["TABLE", "VIEW", "DYNAMIC_TABLE", "STREAM"]],
 ];
 
 export function TablePage(): JSX.Element {

@@ -17,6 +17,8 @@ from tests.serve.console.pipeline import build
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     with open_account(tmp_path_factory.mktemp("console")) as account:
         credentials, _ = load_credentials(account.data_dir, ADMIN_PASSWORD)
+        server = HttpServer(account, credentials, hosts=())
+        # Behind the server, which counts the rows that come.
         build(account.session())
-        with served(HttpServer(account, credentials, hosts=())) as serving:
+        with served(server) as serving:
             yield serving

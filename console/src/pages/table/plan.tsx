@@ -10,15 +10,25 @@ import { Badge, Card, Empty, Failure, Spinner, useAnswer } from "../../ui/parts"
 import { consequences, type Consequences } from "./consequences";
 import { drawnPlan, ranPicture, type RanPlan, type Step } from "./planpicture";
 
-/** A picture of what runs, and the steps below it: of a refresh that ran, with what each stage took, where there was one. */
-function PlanPicture({ steps, ran = null }: { steps: Step[]; ran?: RanPlan | null }): JSX.Element {
-  const drawn = useMemo(() => (ran ? ranPicture(ran) : drawnPlan(steps)), [steps, ran]);
-  if (steps.length === 0) return <Empty title="No plan" />;
+function PlanPicture({ steps }: { steps: Step[] }): JSX.Element {
+  const drawn = useMemo(() => drawnPlan(steps), [steps]);
+  return drawn.edges.length ? <Diagram label="The plan of a refresh" nodes={drawn.nodes} edges={drawn.edges} /> : <Empty title="It has one step" />;
+}
+
+/** Of a refresh that ran, with what each stage took. */
+function RanPicture({ ran }: { ran: RanPlan }): JSX.Element {
+  const drawn = useMemo(() => ranPicture(ran), [ran]);
   return (
     <>
-    {ran ? <p class="faint" style={{ marginBottom: "8px" }}>The plan of the latest refresh by changes, with what each stage took and the rows it gave. Reading the changes took {duration(ran.readMs / 1000)}.</p> : null}
-    {drawn.edges.length ? <Diagram label="The plan of a refresh" nodes={drawn.nodes} edges={drawn.edges} /> : null}
-    {ran ? <h3 class="plan-title">The plan for changes of every kind in every source</h3> : null}
+      <Diagram label="The plan of a refresh" nodes={drawn.nodes} edges={drawn.edges} />
+      <p class="faint" style={{ marginTop: "8px" }}>Of the latest refresh by changes: what each stage took, its share of the whole, and the rows it gave. Reading the changes took {duration(ran.readMs / 1000)}.</p>
+    </>
+  );
+}
+
+function Steps({ steps }: { steps: Step[] }): JSX.Element {
+  if (steps.length === 0) return <Empty title="No plan" />;
+  return (
     <ol class="plan">
       {steps.map((one, index) => (
         <li key={index}>
@@ -27,7 +37,6 @@ function PlanPicture({ steps, ran = null }: { steps: Step[]; ran?: RanPlan | nul
         </li>
       ))}
     </ol>
-    </>
   );
 }
 
@@ -79,6 +88,7 @@ export function WhatIf({ node, ddl }: { node: Named; ddl: string }): JSX.Element
             <div>{steps[0]?.text.includes("INCREMENTAL") ? <Badge state="ok">incremental</Badge> : <Badge state="late">{steps[0]?.text ?? ""}</Badge>}</div>
             {felt ? <Felt felt={felt} full={!steps[0]?.text.includes("INCREMENTAL")} /> : <Spinner />}
             <PlanPicture steps={steps} />
+            <Steps steps={steps} />
           </div>
         ) : error ? null : <Empty icon="dynamic" title="Nothing is altered">Change the query on the left, and see whether it is refreshed by changes, by which plan, and who reads the table.</Empty>}
       </Card>
@@ -90,9 +100,12 @@ export function Plan({ node, ran, children }: { node: Named; ran: RanPlan | null
   const { value, error } = useAnswer(async () => toSteps(await query(`EXPLAIN DYNAMIC TABLE ${qualified(node)}`)), [node.name]);
   if (error) return <Failure error={error} />;
   return (
-    <div class="two">
-      <Card title="How a refresh is computed">{value ? <PlanPicture steps={value} ran={ran} /> : <Spinner />}</Card>
-      {children}
-    </div>
+    <>
+      <Card title="How a refresh is computed">{ran ? <RanPicture ran={ran} /> : value ? <PlanPicture steps={value} /> : <Spinner />}</Card>
+      <div class="two">
+        <Card title="Steps, for changes of every kind in every source">{value ? <Steps steps={value} /> : <Spinner />}</Card>
+        {children}
+      </div>
+    </>
   );
 }
