@@ -137,8 +137,11 @@ class KafkaRig(Rig):
 class DatabaseRig(Rig):
     """Columns follow the records that are added: new ones appear, missing ones go, numbers become text."""
 
+    times = "date"
+    """The type of changed_at."""
+
     def __init__(self) -> None:
-        self.columns = {"id": "int PRIMARY KEY", "name": "text", "amount": "numeric(12,2)", "changed_at": "date"}
+        self.columns = {"id": "int PRIMARY KEY", "name": "text", "amount": "numeric(12,2)", "changed_at": self.times}
         listed = ", ".join(f"{name} {kind}" for name, kind in self.columns.items())
         self.execute(f"CREATE TABLE orders ({listed})")
 

@@ -170,3 +170,7 @@ def test_files_are_read_once_more(connection: snowmelt.Connection, tmp_path: Pat
     assert found().differences == {}
     (tmp_path / "orders_3.csv").write_text("id,amount,at\n3,1,2024-01-03T10:00:00\n")
     assert found().differences == {("3",): "missing"}
+    side = RecordsSide(ORDERS, FilesExtractor(str(tmp_path), "orders_*.csv"), None)
+    assert [list(rows.records) for rows in side.fetch([("3",)])] == [
+        [{"id": "3", "amount": "1", "at": "2024-01-03T10:00:00"}]
+    ], "as the source has it"

@@ -24,7 +24,7 @@ from snowmelt.extract_load.noting import (
 )
 from snowmelt.extract_load.reconciling.comparing import reconcile
 from snowmelt.extract_load.reconciling.model import ComparedTable, Key, Reconciliation
-from snowmelt.extract_load.reconciling.sides import DatabaseSide, RecordsSide, Side, TableSide
+from snowmelt.extract_load.reconciling.sides import DatabaseSide, RecordsSide, SourceSide, TableSide
 from snowmelt.extract_load.records import Batch, Rows
 from snowmelt.extract_load.sources.base import Extractor
 from snowmelt.extract_load.sources.databases import DatabaseExtractor
@@ -130,8 +130,8 @@ class Watch:
             )  # fmt: skip
         return found
 
-    def _repairing(self, watched: Watched, run_id: str) -> Callable[[DatabaseSide, list[Key]], int]:
-        def repair(side: DatabaseSide, keys: list[Key]) -> int:
+    def _repairing(self, watched: Watched, run_id: str) -> Callable[[SourceSide, list[Key]], int]:
+        def repair(side: SourceSide, keys: list[Key]) -> int:
             assert watched.raw is not None
             loader = RawLoader(self.connection, watched.raw, f"{watched.name}_late", run_id)
             try:
@@ -190,7 +190,7 @@ def _compared(watched: Watched, reader: Extractor) -> ComparedTable:
     return replace(compared, sums=summed, day=compared.day if compared.day in there else None)
 
 
-def _side(compared: ComparedTable, watched: Watched, reader: Extractor) -> Side:
+def _side(compared: ComparedTable, watched: Watched, reader: Extractor) -> SourceSide:
     if isinstance(reader, DatabaseExtractor):
         return DatabaseSide(compared, reader)
     return RecordsSide(compared, reader, watched.transformer)

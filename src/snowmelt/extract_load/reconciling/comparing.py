@@ -13,14 +13,14 @@ from snowmelt.extract_load.reconciling.model import (
     compare_rows,
     differing_days,
 )
-from snowmelt.extract_load.reconciling.sides import DatabaseSide, Side, TableSide
+from snowmelt.extract_load.reconciling.sides import SourceSide, TableSide
 
-Repair = Callable[[DatabaseSide, list[Key]], int]
+Repair = Callable[[SourceSide, list[Key]], int]
 """Loads the rows that have these keys; how many."""
 
 
 def reconcile(
-    source: Side, table: TableSide, *, bring: Callable[[], None], repair: Repair | None = None
+    source: SourceSide, table: TableSide, *, bring: Callable[[], None], repair: Repair | None = None
 ) -> Reconciliation:
     """`bring` loads what is new and refreshes, so that what was on its way is no difference.
 
@@ -32,7 +32,7 @@ def reconcile(
     bring()
     found = _settled(source, table, first)
     late = [key for key, kind in found.differences.items() if kind != "extra"]
-    if repair is not None and late and isinstance(source, DatabaseSide):
+    if repair is not None and late:
         before = _Look(found, {key: first.rows[key] for key in found.differences})
         repaired = repair(source, late)
         bring()
@@ -49,7 +49,7 @@ class _Look:
     rows: dict[Key, ComparedRow | None]
 
 
-def _compare(source: Side, table: TableSide) -> _Look:
+def _compare(source: SourceSide, table: TableSide) -> _Look:
     source.forget()
     there, here = source.totals(), table.totals()
     days = differing_days(there, here)
@@ -74,7 +74,7 @@ def _rows(of_days: Mapping[str, DayTotals]) -> int:
     return sum(item.rows for item in of_days.values())
 
 
-def _settled(source: Side, table: TableSide, before: _Look) -> Reconciliation:
+def _settled(source: SourceSide, table: TableSide, before: _Look) -> Reconciliation:
     """What differs in both looks while the source's row stayed the same was not merely on its way."""
     now = _compare(source, table)
     now.found.days = before.found.days

@@ -27,7 +27,7 @@ from snowmelt.extract_load.records import Rows
 from snowmelt.extract_load.sources.base import Extractor
 from snowmelt.extract_load.sources.databases import DatabaseExtractor
 from snowmelt.extract_load.sources.ordering import ordered
-from snowmelt.extract_load.transforming import Transformer
+from snowmelt.extract_load.transforming import Transformed, Transformer
 
 _CHUNK = 500
 """Keys that one query asks for."""
@@ -48,6 +48,14 @@ class Side(ABC):
     def forget(self) -> None:
         """What was read before: it is asked for again."""
         return
+
+
+class SourceSide(Side):
+    """Where rows come from."""
+
+    @abstractmethod
+    def fetch(self, keys: Sequence[Key]) -> Iterator[Rows]:
+        """The whole rows that have one of the keys, as the source has them. Only of keys that are not hashed here."""
 
 
 class TableSide(Side):
@@ -95,7 +103,7 @@ class TableSide(Side):
         return f"(SELECT * FROM {self.compared.table} WHERE {condition})" if condition else self.compared.table
 
 
-class DatabaseSide(Side):
+class DatabaseSide(SourceSide):
     """A table of PostgreSQL or MySQL: the database itself counts and adds up."""
 
     def __init__(self, compared: ComparedTable, extractor: DatabaseExtractor) -> None:
@@ -127,7 +135,6 @@ class DatabaseSide(Side):
         )
 
     def fetch(self, keys: Sequence[Key]) -> Iterator[Rows]:
-        """The whole rows that have one of the keys. Only of keys that are not hashed here."""
         table = self.extractor.reflected()
         given = iter(keys)
         while chunk := list(islice(given, _CHUNK)):
@@ -147,7 +154,7 @@ class DatabaseSide(Side):
             return list(reading.execute(query))
 
 
-class RecordsSide(Side):
+class RecordsSide(SourceSide):
     """Files, an API, a topic: everything is read once more, and goes the way that it went before."""
 
     def __init__(self, compared: ComparedTable, extractor: Extractor, transformer: Transformer | None) -> None:
@@ -164,14 +171,29 @@ class RecordsSide(Side):
     def forget(self) -> None:
         self._kept = None
 
+    def fetch(self, keys: Sequence[Key]) -> Iterator[Rows]:
+        wanted = set(keys)
+        for batch in self._extractor.extract(None):
+            made = self._transformed(batch.rows)
+            kept = range(len(made.rows)) if made.kept is None else made.kept
+            found = [
+                index
+                for index, record in zip(kept, made.rows.records, strict=True)
+                if row_of(self.compared, record, hash_keys=False)[0] in wanted
+            ]
+            if found:
+                yield batch.rows.take(found)
+
+    def _transformed(self, rows: Rows) -> Transformed:
+        return Transformed(rows) if self._transformer is None else self._transformer.transform_rows(rows)
+
     def _all(self) -> dict[Key, ComparedRow]:
         """The newest record of each key, as the table here has it."""
         if self._kept is not None:
             return self._kept
         newest: dict[Key, tuple[Any, ComparedRow]] = {}
         for batch in self._extractor.extract(None):
-            rows = batch.rows if self._transformer is None else self._transformer.transform_rows(batch.rows).rows
-            for record in rows.records:
+            for record in self._transformed(batch.rows).rows.records:
                 key, row = row_of(self.compared, record, hash_keys=False)
                 changed = record.get(self.compared.day) if self.compared.day else None
                 at = ordered([changed]) if changed is not None else ()
