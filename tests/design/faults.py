@@ -215,8 +215,7 @@ class FaultyDatabase(FaultySource):
             moment = order(number, minute=minute)["changed_at"]
             self._late.execute(
                 text(
-                    "INSERT INTO orders (id, name, amount, changed_at) "
-                    f"VALUES ({number}, 'late', {number}, '{moment}')"
+                    f"INSERT INTO orders (id, name, amount, changed_at) VALUES ({number}, 'late', {number}, '{moment}')"
                 )
             )
 
