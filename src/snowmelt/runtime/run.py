@@ -18,7 +18,6 @@ from snowmelt.core.names import ObjectName
 from snowmelt.core.types import DataType
 from snowmelt.engine.model import FrameView, Lane, TableFiles
 from snowmelt.engine.quick.lane import Noted
-from snowmelt.govern.lineage.graph import Edge
 from snowmelt.runtime import constants, folding, spilling
 from snowmelt.runtime import errors as statement_errors
 from snowmelt.runtime.naming import StatementNames
@@ -47,6 +46,7 @@ from snowmelt.state.sight import Owned
 from snowmelt.storage.commits import CommitResult
 
 if TYPE_CHECKING:
+    from snowmelt.govern.lineage.graph import Edge
     from snowmelt.runtime.account import Account
     from snowmelt.runtime.session import Session
 
