@@ -38,6 +38,23 @@ def test_long_statements_take_no_threads_of_others(serving: Serving) -> None:
     assert len(answers) == 45 and set(answers) <= {"000604", "390111"}
 
 
+def test_long_ones_begin_beside_each_other_and_small_ones_pass_them(serving: Serving) -> None:
+    """Few begin at the same moment, but none waits for another's end as long as there are places."""
+    admin = serving.admin()
+    admin.execute("CREATE USER many")
+    token = str(admin.execute("ALTER USER many ADD PAT t").rows()[0][1])
+    long = min(12, serving.account.settings.parallel_statements - 2)
+    callers = [SnowflakeCaller(serving, "many", PASSWORD=token) for _ in range(long + 3)]
+    waiting = [caller.send("CALL SYSTEM$WAIT(240)", asyncExec=True)["data"]["queryId"] for caller in callers[:long]]
+    until(lambda: sum(s.user == "MANY" and s.running is not None for s in serving.account.sessions()) == long)
+    for _ in range(20):
+        for small in callers[long:]:
+            assert isinstance(small.run("SHOW PARAMETERS LIKE 'TIMEZONE'"), list)
+    for caller, query_id in zip(callers, waiting, strict=False):
+        assert caller.post(f"/queries/{query_id}/abort-request", json={})["success"]
+        assert caller.get(f"/queries/{query_id}/result")["code"] == "000604"
+
+
 def test_long_ones_leave_their_places_to_others(tmp_path: Path) -> None:
     """Scripts that never end, more than there are places, through one door: all others are served, by both."""
     with open_account(tmp_path, settings=Settings(parallel_statements=2)) as account:
