@@ -47,6 +47,15 @@ def built(requirements: dict[str, Any], folder: Path) -> Path:
     return project
 
 
+def project_flows(design_file: Path, folder: Path) -> list[dict[str, Any]]:
+    """The flows of the project that is built of a design."""
+    result = call("build", str(design_file), "-o", str(folder))
+    assert result.exit_code == 0, result.output
+    config = yaml.safe_load((folder / "config" / "pipeline_config.yaml").read_text(encoding="utf-8"))
+    flows: list[dict[str, Any]] = config["flows"]
+    return flows
+
+
 def texts(project: Path) -> dict[str, str]:
     return {
         path.relative_to(project).as_posix(): path.read_text(encoding="utf-8")

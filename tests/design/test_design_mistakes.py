@@ -10,6 +10,7 @@ import yaml
 from typer.testing import CliRunner, Result
 
 from snowmelt.cli.main import app
+from tests.design.building import project_flows
 
 ORDERS = "{name: public.orders, key: [id], columns: [{name: id, type: NUMBER}, {name: amount, type: NUMBER}]}"
 GOOD = f"""\
@@ -27,6 +28,13 @@ def design(tmp_path: Path, text: str, *more: str) -> Result:
     path = tmp_path / "r.yaml"
     path.write_text(text, encoding="utf-8")
     return CliRunner().invoke(app, ["design", "-f", str(path), "-o", str(tmp_path / "out"), "--non-interactive", *more])
+
+
+def hidden_columns(tmp_path: Path) -> list[str]:
+    """What the project that is built of the design hides on its way in."""
+    (flow,) = project_flows(tmp_path / "out" / "design.yaml", tmp_path / "project")
+    assert flow["strategy"] == "hash"
+    return list(flow["protect"])
 
 
 def transformations(**queries: str) -> str:
@@ -129,8 +137,9 @@ def test_personal_data_that_is_in_no_column_is_asked_about(tmp_path: Path) -> No
 def test_a_column_that_is_marked_is_protected_whatever_else_is_said(tmp_path: Path) -> None:
     text = GOOD.replace("{name: amount,", "{name: amount, pii: true,") + "approvals: {ASK-PII: the officer}\n"
     assert "missing: pii.strategy" in design(tmp_path, text).stderr
-    stages = made(tmp_path, text.replace("present: false", "present: false, strategy: hash"))["stages"]
-    assert "SHA2(record:amount" in stages[1]["sql"]
+    hashed = made(tmp_path, text.replace("present: false", "present: false, strategy: hash"))
+    assert "record:amount::VARCHAR AS amount" in hashed["stages"][1]["sql"], "a number that is hashed is a text"
+    assert hidden_columns(tmp_path) == ["amount"]
 
 
 def test_what_was_seen_contradicts_what_was_written(tmp_path: Path) -> None:
