@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
 import subprocess
 import sys
@@ -97,6 +98,17 @@ def test_severities_go_to_their_channels(tmp_path: Path) -> None:
         "warn": "log", "error": "slack:TEAM_URL", "critical": "email:oncall@example.org",
     }  # fmt: skip
     assert {"TEAM_URL", "MAIL_URL"} <= set(re.findall(r"^(\w+)=", found[".env.example"], re.MULTILINE))
+
+
+def test_projects_are_set_up_with_the_snowmelt_that_built_them(projects: dict[str, Path]) -> None:
+    """There need be no release: what runs here says where it came from."""
+    origin = call("--origin").stdout.strip()
+    assert Path(origin).is_dir() or origin.endswith(".whl") or origin.startswith("snowmelt==")
+    done = subprocess.run(
+        ["make", "--dry-run", "setup", "PYTHON=python3"], cwd=projects["files_scd"], check=True, capture_output=True,
+        text=True, timeout=DEADLINE, env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
+    )  # fmt: skip
+    assert f"pip install '{origin}' --editable" in done.stdout
 
 
 def test_every_public_name_has_a_docstring(projects: dict[str, Path]) -> None:

@@ -102,8 +102,9 @@ def test_setup_makes_an_environment_in_which_everything_works(tmp_path: Path) ->
     subprocess.run(
         [find_uv_bin(), "build", "--quiet", "--wheel", "--out-dir", wheels, HERE.parents[1]], check=True, timeout=600
     )
+    (wheel,) = wheels.glob("*.whl")
     project = built(PROJECTS["files_scd"], tmp_path)
-    variables = {**environment(project, PIP_FIND_LINKS=str(wheels), PIP_DISABLE_PIP_VERSION_CHECK="1")}
+    variables = {**environment(project, SNOWMELT=str(wheel), PIP_DISABLE_PIP_VERSION_CHECK="1")}
     variables = {name: value for name, value in variables.items() if not name.startswith(("PYTHON", "MYPY"))}
     for command in (["setup", f"PYTHON={sys.executable}"], ["lint", "PYTHON=.venv/bin/python"]):
         done = subprocess.run(

@@ -74,10 +74,14 @@ app = _program(Program)
 @app.callback(invoke_without_command=True)
 def main(
     version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+    origin: Annotated[bool, typer.Option("--origin", help="Print what pip can install it from, and stop.")] = False,
 ) -> None:
     """Snowflake-style SQL and pipelines on your own Spark and Delta Lake."""
     if version:
         typer.echo(f"snowmelt {VERSION}")
+        raise typer.Exit
+    if origin:
+        typer.echo(import_quickly("snowmelt.core.origin").installed_from())
         raise typer.Exit
 
 
