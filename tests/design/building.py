@@ -68,7 +68,8 @@ def environment(project: Path, **variables: str) -> dict[str, str]:
     here = str(HERE.parents[1] / "src")
     return {
         **os.environ, "PYTHONPATH": os.pathsep.join([here, str(project / "src")]), "MYPYPATH": here,
-        "MYPY_CACHE_DIR": str(HERE.parents[1] / ".mypy_cache" / "built"), **variables,
+        "MYPY_CACHE_DIR": str(HERE.parents[1] / ".mypy_cache" / "built"),
+        "SNOWMELT_TOKEN_KEY": "a key for tests", **variables,
     }  # fmt: skip
 
 
