@@ -88,7 +88,6 @@ def test_bad_rows_do_not_become_visible(tmp_path: Path) -> None:
 
 
 RIGHTS = "SHOW GRANTS TO ROLE gated_shop_reader"
-HELD = "SELECT COUNT(*) FROM TABLE(RESULT_SCAN(LAST_QUERY_ID()))"
 
 
 def test_contracts_and_rights_hold(tmp_path: Path) -> None:
