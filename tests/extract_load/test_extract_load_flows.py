@@ -20,9 +20,12 @@ from snowmelt.extract_load import (
     PostgresExtractor,
     ProtectColumns,
     Record,
+    Rejected,
     RejectedRecordError,
     Transformer,
 )
+from snowmelt.govern.erasure.identifiers import with_pseudonyms
+from snowmelt.govern.pii.strategies import Strategy, hidden
 from tests.extract_load.loading import run
 from tests.support.postgres import empty_schema
 
@@ -123,3 +126,19 @@ def test_personal_data_is_made_unreadable(strategy: str, expected: Record) -> No
     protect = ProtectColumns(["email"], strategy)  # type: ignore[arg-type]
     assert Chain(protect).transform({"id": 1, "email": "x"}) == expected
     assert ProtectColumns(["email"], "hash").transform({"email": None}) == {"email": None}
+
+
+@pytest.mark.parametrize("strategy", ["hash", "tokenise"])
+def test_a_key_hides_values_as_the_account_does(strategy: str) -> None:
+    """Records, letters with their reasons, and what is sent once more; another key gives other values."""
+    engine = {"hash": Strategy.KEYED_HASH, "tokenise": Strategy.TOKENISE}[strategy]
+    expected = hidden("a@b.org", engine, "key")
+    protect = ProtectColumns(["email"], strategy, "key")  # type: ignore[arg-type]
+    assert protect.transform({"id": 1, "email": "a@b.org"}) == {"id": 1, "email": expected}
+    letter = protect.protected(Rejected("column email: 'a@b.org' is not a NUMBER", {"email": " a@b.org"}, "1"))
+    assert "a@b" not in letter.reason + str(letter.record)
+    again = ProtectColumns(["email"], strategy, "key", again=True)  # type: ignore[arg-type]
+    assert again.transform({"email": expected}) == {"email": expected}
+    assert again.transform({"email": "a@b.org"}) == {"email": expected}
+    assert ProtectColumns(["email"], strategy, "other").transform({"email": "a@b.org"}) != {"email": expected}  # type: ignore[arg-type]
+    assert expected in with_pseudonyms(["a@b.org"], "key"), "who is forgotten is found"
