@@ -75,8 +75,9 @@ def test_random_conditions(
     group: int,
     fixed: bool,
 ) -> None:
-    def write(data: pa.Table, path: Path) -> None:
+    def write(data: pa.Table, path: Path) -> pq.FileMetaData:
         pq.write_table(data, path, row_group_size=group, store_decimal_as_integer=not fixed)
+        return pq.read_metadata(path)
 
     store = DeltaStore(StorageRoot(str(tmp_path_factory.mktemp("probe"))))
     store.create("D/S/T", COLUMNS, change_feed=True, tag=TAG)

@@ -26,6 +26,7 @@ from deltalake.exceptions import CommitFailedError
 from snowmelt.core.errors import internal, null_in_column
 from snowmelt.core.faults import reached
 from snowmelt.core.lazy import lazy_imports
+from snowmelt.storage.columns import FOOTERS
 from snowmelt.storage.commits import AppTransaction, CommitTag
 from snowmelt.storage.log import Action, LocalLogStore, TransactionLog, commit_name, format_actions
 from snowmelt.storage.origins import ORIGINS, one_dictionary
@@ -150,7 +151,7 @@ def new_file(folder: Path) -> Path:
 
 def write_file(data: pa.Table, path: Path) -> Action:
     """Write one Parquet file, and return its `add` action."""
-    write_parquet(one_dictionary(data), path)
+    FOOTERS.keep(str(path), write_parquet(one_dictionary(data), path))
     reached("data-file-written")
     return _addition(path, statistics(_in_schema(data)))
 

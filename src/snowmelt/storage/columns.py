@@ -15,7 +15,7 @@ import time
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from types import TracebackType
 from typing import Any
 
@@ -28,7 +28,8 @@ from snowmelt.storage.packing import ChangedColumn, KeptColumn, PartOfColumn, Ro
 _MOST_BYTES = max(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4, 256 * 1024 * 1024)
 """A quarter of the machine's memory."""
 _MOST_BYTES_EACH = 64 * 1024 * 1024
-_MOST_FOOTERS = 2048
+_MOST_CHUNKS = 200_000
+"""Of all footers that are kept: a column of a row group is one, and takes some hundred bytes."""
 _LATELY_SECONDS = 900
 _MOST_REPLACED = 100_000
 _MARKED_VARIANT = re.compile(r"group field_id=-?\d+ (.*) \(Variant")
@@ -122,7 +123,7 @@ class ColumnCache:
         for part in parts:
             if not part.columns:
                 continue
-            footer = footer or _footer(path)
+            footer = footer or FOOTERS.get(path)
             group = int(np.searchsorted(footer.starts, part.start))
             if group < len(footer.rows) and (footer.starts[group], footer.rows[group]) == (part.start, part.rows):
                 for name, column in part.columns.items():
@@ -206,16 +207,35 @@ class Footer:
 
     def __init__(self, metadata: pq.FileMetaData) -> None:
         self.metadata = metadata
-        self.names = frozenset(metadata.schema.to_arrow_schema().names)
-        self.rows = tuple(metadata.row_group(number).num_rows for number in range(metadata.num_row_groups))
-        self.starts = np.cumsum((0, *self.rows[:-1]))
-        """The number of each row group's first row."""
-        self._leaves = {metadata.schema.column(index).path: index for index in range(metadata.num_columns)}
         self._bounds: dict[str, list[tuple[Any, Any] | None]] = {}
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        return frozenset(self.metadata.schema.to_arrow_schema().names)
+
+    @cached_property
+    def rows(self) -> tuple[int, ...]:
+        """The number of rows in each row group."""
+        return tuple(self.metadata.row_group(number).num_rows for number in range(self.metadata.num_row_groups))
+
+    @cached_property
+    def starts(self) -> RowNumbers:
+        """The number of each row group's first row."""
+        return np.cumsum((0, *self.rows[:-1]))
+
+    @cached_property
+    def _leaves(self) -> dict[str, int]:
+        schema = self.metadata.schema
+        return {schema.column(index).path: index for index in range(self.metadata.num_columns)}
 
     @property
     def total(self) -> int:
         return sum(self.rows)
+
+    @property
+    def chunks(self) -> int:
+        """What it takes in memory, roughly: columns of row groups."""
+        return int(self.metadata.num_row_groups * self.metadata.num_columns + 8)
 
     @cached_property
     def marked_variants(self) -> frozenset[str]:
@@ -240,9 +260,42 @@ def _bounds(metadata: pq.FileMetaData, group: int, leaf: int) -> tuple[Any, Any]
         return None  # such as a year that Python has no date for
 
 
-@lru_cache(_MOST_FOOTERS)
-def _footer(path: str) -> Footer:
-    return Footer(pq.read_metadata(path))
+class Footers:
+    """The footers of data files, which never change: those used last. Safe to use from many threads."""
+
+    def __init__(self, most_chunks: int = _MOST_CHUNKS) -> None:
+        self._most_chunks = most_chunks
+        self._chunks = 0
+        self._kept: OrderedDict[str, Footer] = OrderedDict()
+        self._lock = threading.Lock()
+
+    @property
+    def kept(self) -> int:
+        return len(self._kept)
+
+    def get(self, path: str) -> Footer:
+        with self._lock:
+            found = self._kept.get(path)
+            if found is not None:
+                self._kept.move_to_end(path)
+                return found
+        return self.keep(path, pq.read_metadata(path))
+
+    def keep(self, path: str, metadata: pq.FileMetaData) -> Footer:
+        """The footer of a file; whoever wrote it need not read it again."""
+        footer = Footer(metadata)
+        with self._lock:
+            if path in self._kept:
+                return self._kept[path]
+            self._kept[path] = footer
+            self._chunks += footer.chunks
+            while self._chunks > self._most_chunks and len(self._kept) > 1:
+                self._chunks -= self._kept.popitem(last=False)[1].chunks
+        return footer
+
+
+FOOTERS = Footers()
+"""Of this process."""
 
 
 class ColumnReader:
@@ -252,7 +305,7 @@ class ColumnReader:
         self._path = local_path(uri)
         self._cache = cache
         self._opened: pq.ParquetFile | None = None
-        self.footer = _footer(self._path)
+        self.footer = FOOTERS.get(self._path)
 
     def __enter__(self) -> ColumnReader:
         return self
@@ -294,17 +347,17 @@ class ColumnReader:
 
 def file_columns(path: str) -> frozenset[str]:
     """The names of the columns that a local file has."""
-    return _footer(path).names
+    return FOOTERS.get(path).names
 
 
 def marked_variants(path: str) -> frozenset[str]:
     """Columns of a local file that are marked as VARIANTs."""
-    return _footer(path).marked_variants
+    return FOOTERS.get(path).marked_variants
 
 
 def row_count(path: str) -> int:
     """How many rows a local file has."""
-    return _footer(path).total
+    return FOOTERS.get(path).total
 
 
 def local_path(uri: str) -> str:

@@ -76,14 +76,33 @@ class Handle:
         """Drop delta-rs' state, whatever a failed operation left it in."""
         self._table = None
 
+    @property
+    def is_loaded(self) -> bool:
+        return self._table is not None
+
+    def rest(self) -> None:
+        """Drop delta-rs' state for its memory, unless somebody uses it."""
+        if self._table is not None and self.lock.acquire(blocking=False):
+            try:
+                self.unload()
+            finally:
+                self.lock.release()
+
 
 class Handles:
-    """The handles of the tables used most recently."""
+    """The handles of the tables used most recently.
 
-    def __init__(self, root: StorageRoot, limit: int = 512) -> None:
+    Of more tables than delta-rs' state is kept of: a handle alone takes little memory, and making one anew asks the
+    file system where the log stands.
+    """
+
+    def __init__(self, root: StorageRoot, limit: int = 8192, loaded: int = 512) -> None:
         self._root = root
         self._limit = limit
+        self._most_loaded = loaded
         self._open: OrderedDict[str, Handle] = OrderedDict()
+        self._lately: OrderedDict[str, None] = OrderedDict()
+        """The tables whose delta-rs' state is kept, if it is loaded."""
         self._lock = threading.Lock()
 
     def get(self, location: str) -> Handle:
@@ -95,8 +114,18 @@ class Handles:
                     self._open.popitem(last=False)
             else:
                 self._open.move_to_end(location)
-            return handle
+            self._lately[location] = None
+            self._lately.move_to_end(location)
+            resting = self._open.get(self._lately.popitem(last=False)[0]) if self._is_full else None
+        if resting is not None:
+            resting.rest()
+        return handle
+
+    @property
+    def _is_full(self) -> bool:
+        return len(self._lately) > self._most_loaded
 
     def forget(self, location: str) -> None:
         with self._lock:
             self._open.pop(location, None)
+            self._lately.pop(location, None)

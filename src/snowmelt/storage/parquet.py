@@ -21,11 +21,15 @@ def worth_threads(opened: pq.ParquetFile) -> bool:
     return bool(opened.metadata.num_rows > ROW_GROUP_ROWS)
 
 
-def write_parquet(data: pa.Table, path: Path | pa.NativeFile, group_rows: int | None = None) -> None:
+def write_parquet(
+    data: pa.Table, path: Path | pa.NativeFile, group_rows: int | None = None
+) -> pq.FileMetaData:  # fmt: skip
+    """The footer that the file has got."""
     # Decimals as integers are what Spark's vectorised reader is quickest with; Arrow's own schema is of no
     # use to the other readers.
     repetitive = _repetitive(data)
     moved = ORIGIN_ROW in data.column_names and isinstance(repetitive, list)
+    footers: list[pq.FileMetaData] = []
     pq.write_table(
         data,
         path,
@@ -36,7 +40,9 @@ def write_parquet(data: pa.Table, path: Path | pa.NativeFile, group_rows: int | 
         column_encoding={ORIGIN_ROW: "DELTA_BINARY_PACKED"} if moved else None,
         store_decimal_as_integer=True,
         store_schema=False,
+        metadata_collector=footers,
     )
+    return footers[0]
 
 
 def _repetitive(data: pa.Table) -> list[str] | bool:

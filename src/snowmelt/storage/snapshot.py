@@ -243,12 +243,17 @@ def updated_metadata(metadata: TableMetadata, actions: Sequence[Action]) -> Tabl
 
 
 class FileListCache:
-    """Recently used file lists of all tables, bounded by the number of files they name."""
+    """Recently used file lists of all tables, bounded by their number and by the number of files they name.
 
-    def __init__(self, *, max_lists: int = 1024, max_files: int = 2_000_000) -> None:
+    So many that a thousand tables which change in turn find the list of the version before.
+    """
+
+    def __init__(self, *, max_lists: int = 8192, max_files: int = 2_000_000) -> None:
         self._max_lists = max_lists
         self._max_files = max_files
         self._lists: OrderedDict[tuple[str, int], FileList] = OrderedDict()
+        self._versions: dict[str, set[int]] = {}
+        """Those that are cached, by table."""
         self._files = 0
         self._lock = threading.Lock()
 
@@ -262,7 +267,7 @@ class FileListCache:
     def nearest_before(self, location: str, version: int) -> FileList | None:
         """The newest cached list of the table that is older than `version`."""
         with self._lock:
-            versions = [kept for table, kept in self._lists if table == location and kept < version]
+            versions = [kept for kept in self._versions.get(location, ()) if kept < version]
             return self._lists[location, max(versions)] if versions else None
 
     def put(self, location: str, files: FileList) -> None:
@@ -270,15 +275,21 @@ class FileListCache:
             if (location, files.version) in self._lists:
                 return
             self._lists[location, files.version] = files
+            self._versions.setdefault(location, set()).add(files.version)
             self._files += len(files.by_path)
             while len(self._lists) > 1 and (len(self._lists) > self._max_lists or self._files > self._max_files):
-                _, evicted = self._lists.popitem(last=False)
-                self._files -= len(evicted.by_path)
+                self._drop(*next(iter(self._lists)))
 
     def forget(self, location: str) -> None:
         with self._lock:
-            for key in [key for key in self._lists if key[0] == location]:
-                self._files -= len(self._lists.pop(key).by_path)
+            for version in list(self._versions.get(location, ())):
+                self._drop(location, version)
+
+    def _drop(self, location: str, version: int) -> None:
+        self._files -= len(self._lists.pop((location, version)).by_path)
+        self._versions[location].discard(version)
+        if not self._versions[location]:
+            del self._versions[location]
 
 
 def _data_file(add: Mapping[str, Any], folder: str) -> DataFile:

@@ -30,6 +30,7 @@ from snowmelt.runtime.incremental.stages import resolved
 from snowmelt.sql.dialect import identifier, to_spark_sql
 from snowmelt.state.dynamic_model import OperatorState
 from snowmelt.state.model import TableDefinition
+from snowmelt.storage.columns import FOOTERS
 from snowmelt.storage.durable import Unflushed
 from snowmelt.storage.parquet import write_parquet
 from snowmelt.storage.snapshot import DataFile
@@ -155,7 +156,7 @@ class OperatorStates:
             recorded = recorded.model_copy(update={"files": tuple(f for f in recorded.files if f not in small)})
         file = self._folder / f"{state.name}-{uuid.uuid4().hex}.parquet"
         self._folder.mkdir(exist_ok=True)
-        write_parquet(rows, file)
+        FOOTERS.keep(str(file), write_parquet(rows, file))
         self._run.transaction.unflushed.append(file)
         reached("state-written")
         return recorded.model_copy(update={"files": (*recorded.files, file.name)})
