@@ -141,6 +141,28 @@ def test_the_graph_has_what_stands_how(admin: Visitor) -> None:
     assert ("R:SHOP.MARTS.REVENUE", "ALERT:SHOP.MARTS.LOW_REVENUE") in pairs
 
 
+def test_the_history_has_what_each_stage_took(shop: Serving, admin: Visitor) -> None:
+    """Of the plan that ran, in the names of tables, and only for who looks inside: a reader is told of no source."""
+    asked = (
+        "SELECT details, refresh_action FROM TABLE(shop.INFORMATION_SCHEMA.DYNAMIC_TABLE_REFRESH_HISTORY("
+        "NAME => 'shop.marts.revenue')) WHERE refresh_action = 'INCREMENTAL' ORDER BY data_timestamp"
+    )
+    first = json.loads(admin.run(asked)["rows"][0][0])
+    stages = {one["stage"]: one for one in first["stage_costs"]}
+    assert len(stages) == len(first["stage_costs"]) == first["stages"] + 1
+    known = {"SHOP.STAGING.CLEAN_ORDERS", "SHOP.STAGING.ACTIVE_CUSTOMERS"}
+    for one in stages.values():
+        outside = {read.rpartition("__")[0] for read in one["reads"] if read not in stages}
+        assert outside <= {*known, "a1"}, one
+        assert "t_" not in one["what"]
+    last = stages["rows of the table"]
+    assert last["rows"] == 2
+    ran = [one["ms"] for one in stages.values() if "ms" in one]
+    assert sum(ran) <= first["computeTimeMs"] + len(ran), "each rounded up by less than one"
+    told = Visitor(shop, "rita", PASSWORD).run(asked)["rows"]
+    assert {row[0] for row in told} == {None}
+
+
 def test_home_counts_the_rows_that_come(shop: Serving, admin: Visitor) -> None:
     """Each row once, when everybody sees it; what a refresh makes is no arrival, and what was rolled back is none."""
     session = shop.admin()

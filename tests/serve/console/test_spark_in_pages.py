@@ -1,4 +1,4 @@
-"""What pages show of Spark: how far it is with a statement, and the way to its own page."""
+"""What pages and the prompt show of Spark: how far it is with a statement, and the way to its own page."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 
+from tests.cli.terminal import Terminal
 from tests.crash.test_processes import running, serve, small_spark
 from tests.serve.console.browser import opened, started
 from tests.serve.console.test_pages import _typed, log_in, picture, visit
@@ -42,3 +43,9 @@ def test_progress_by_stage_and_the_way_to_sparks_page(tmp_path: Path) -> None:
             assert job is not None
             assert "/jobs/job/?id=" in job
             assert httpx.get(job, follow_redirects=True).status_code == 200
+        with Terminal("sql", "--data", str(tmp_path / "data"), home=tmp_path) as terminal:
+            terminal.see("PUBLIC>")
+            terminal.type(f"{_LONG};\r")
+            terminal.see(r"running · \d+ s · stage \d+ of \d+, \d+ of \d+ tasks")
+            terminal.type("\x03")
+            terminal.see("statement was stopped")
