@@ -15,6 +15,8 @@ const PAD = 16;
 const HEAD = 32;
 const GAP = 32;
 const SWEEPS = 4;
+/** How far from a node an edge passes: the middle of the gap between two. */
+const ASIDE = (STEP.y - NODE.height) / 2;
 /** What names of groups begin with that have no frame. */
 export const LOOSE = "\u0000";
 
@@ -77,6 +79,29 @@ function place(group: Group, placed: Group[], wanted: number): void {
   group.y = tried.reduce((best, y) => (Math.abs(y - wanted) < Math.abs(best - wanted) ? y : best), tried[0] ?? wanted);
 }
 
+/** From node to node, in each layer on the way between the nodes that stand there, and not behind them. */
+function wayOf(from: Placed, to: Placed, columns: Map<number, number[]>): string {
+  let [x, y] = [from.x + NODE.width, from.y + NODE.height / 2];
+  let path = `M${x} ${y}`;
+  const end = to.y + NODE.height / 2;
+  const bendTo = (nextX: number, nextY: number): void => {
+    const bend = Math.max(24, Math.abs(nextX - x) / 2);
+    path += ` C${x + bend} ${y} ${nextX - bend} ${nextY} ${nextX} ${nextY}`;
+    [x, y] = [nextX, nextY];
+  };
+  for (let layer = from.layer + 1; layer < to.layer; layer += 1) {
+    const wanted = y + (end - y) / (to.layer - layer + 1);
+    const hit = (columns.get(layer) ?? []).find((top) => wanted > top - ASIDE && wanted < top + NODE.height + ASIDE);
+    const left = layer * STEP.x + PAD;
+    if (hit === undefined) continue;
+    bendTo(left, wanted < hit + NODE.height / 2 ? hit - ASIDE : hit + NODE.height + ASIDE);
+    x = left + NODE.width;
+    path += ` H${x}`;
+  }
+  bendTo(to.x, end);
+  return path;
+}
+
 export function arrangeInGroups(boxes: Box[], edges: GraphEdge[]): GroupedLayout {
   const base = arrange(boxes, edges);
   const wide = 1 + Math.max(0, ...[...base.nodes.values()].map((node) => node.layer));
@@ -124,13 +149,12 @@ export function arrangeInGroups(boxes: Box[], edges: GraphEdge[]): GroupedLayout
   const frames = groups.filter((group) => !group.name.startsWith(LOOSE)).map((group) => ({
     name: group.name, x: group.first * STEP.x, y: Math.round(group.y - top), width: (group.last - group.first) * STEP.x + NODE.width + 2 * PAD, height: Math.round(group.height),
   }));
+  const columns = new Map<number, number[]>();
+  for (const node of nodes.values()) columns.set(node.layer, [...(columns.get(node.layer) ?? []), node.y]);
   const paths = new Map<string, string>();
   for (const edge of edges) {
     const [from, to] = [nodes.get(edge.source), nodes.get(edge.target)];
-    if (!from || !to) continue;
-    const [x, y, tx, ty] = [from.x + NODE.width, from.y + NODE.height / 2, to.x, to.y + NODE.height / 2];
-    const bend = Math.max(24, Math.abs(tx - x) / 2);
-    paths.set(edgeKey(edge), `M${x} ${y} C${x + bend} ${y} ${tx - bend} ${ty} ${tx} ${ty}`);
+    if (from && to) paths.set(edgeKey(edge), wayOf(from, to, columns));
   }
   const layersInUse = 1 + Math.max(0, ...groups.map((group) => group.last));
   return { nodes, paths, frames, width: layersInUse * STEP.x - (STEP.x - NODE.width) + 2 * PAD, height: Math.max(0, ...groups.map((group) => group.y - top + group.height)) };

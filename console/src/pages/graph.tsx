@@ -34,6 +34,7 @@ interface View { x: number; y: number; scale: number }
 
 /** Below this scale nobody can read a name: a node is a box in the colour of its state, and edges are one path. */
 const FAR = 0.4;
+const [FEW, READABLE] = [60, 0.5];
 const GROUPS = "snowmelt.graph.groups";
 
 const EdgePath = memo(function EdgePath({ d, flow, on }: { d: string; flow: boolean; on: boolean }): JSX.Element {
@@ -156,13 +157,14 @@ export function GraphPage(): JSX.Element {
   const wanted = search.trim().toLowerCase();
   const pick = useCallback((id: string) => { if (!drag.current?.moved) setPicked((before) => (before === id ? null : id)); }, []);
 
-  const fit = useCallback(() => {
+  const fit = useCallback((least = 0.08) => {
     const element = stage.current;
     if (!element || layout.width <= 0) return;
-    const scale = Math.min(1, Math.max(0.08, Math.min((element.clientWidth - 48) / layout.width, (element.clientHeight - 96) / layout.height)));
+    const scale = Math.min(1, Math.max(least, Math.min((element.clientWidth - 48) / layout.width, (element.clientHeight - 96) / layout.height)));
     setView({ scale, x: Math.max(24, (element.clientWidth - layout.width * scale) / 2), y: Math.max(24, (element.clientHeight - 48 - layout.height * scale) / 2) });
   }, [layout]);
-  useEffect(fit, [fit]);
+  // In a narrow window a graph of few objects begins where it can be read; the button shows all of it.
+  useEffect(() => fit(layout.nodes.size <= FEW ? READABLE : undefined), [fit]);
 
   const zoom = (by: number, cx?: number, cy?: number): void => {
     const element = stage.current;
@@ -259,7 +261,7 @@ export function GraphPage(): JSX.Element {
         <div class="zoom">
           <button type="button" onClick={() => zoom(1.25)} aria-label="Nearer">+</button>
           <button type="button" onClick={() => zoom(0.8)} aria-label="Farther">−</button>
-          <button type="button" onClick={fit} aria-label="Show everything">⤢</button>
+          <button type="button" onClick={() => fit()} aria-label="Show everything">⤢</button>
         </div>
         <div class="legend" aria-hidden="true">
           {[["ok", "fresh"], ["late", "late"], ["failed", "failed"], ["idle", "suspended"]].map(([tone, word]) => <span key={word}><i style={{ background: `var(--${tone})` }} />{word}</span>)}

@@ -9,6 +9,8 @@ export interface DrawnNode { id: string; title: string; sub?: string; tone?: str
 export interface DrawnEdge { source: string; target: string }
 
 const PAD = 12;
+/** A drawing that is too wide becomes smaller, down to this; then it is scrolled. */
+const LEAST = 0.65;
 const BAR = NODE.width - 24;
 const clip = (text: string, most: number): string => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
 
@@ -37,7 +39,7 @@ export function Diagram({ nodes, edges, label, pick, picked }: {
   const [width, height] = [layout.width + 2 * PAD, layout.height + 2 * PAD];
   return (
     <div class="diagram" tabIndex={0} role="group" aria-label={label}>
-      <svg width={width} height={height} viewBox={`${-PAD} ${-PAD} ${width} ${height}`}>
+      <svg width={width} style={{ maxWidth: "100%", height: "auto", minWidth: `${Math.round(width * LEAST)}px` }} viewBox={`${-PAD} ${-PAD} ${width} ${height}`}>
         {edges.map((edge) => {
           const path = layout.paths.get(edgeKey(edge));
           return path ? <path key={edgeKey(edge)} class="edge" d={path} /> : null;
