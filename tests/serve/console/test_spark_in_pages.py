@@ -14,7 +14,7 @@ from tests.crash.test_processes import running, serve, small_spark
 from tests.serve.console.browser import opened, started
 from tests.serve.console.test_pages import _typed, log_in, picture, visit
 
-_LONG = "SELECT COUNT(DISTINCT HASH(RANDOM())) AS n FROM TABLE(GENERATOR(ROWCOUNT => 30000000))"
+_LONG = "SELECT COUNT(DISTINCT HASH(n)) AS n FROM (SELECT SEQ8() AS n FROM TABLE(GENERATOR(ROWCOUNT => 20000000)))"
 
 
 @pytest.mark.slow
@@ -38,7 +38,7 @@ def test_progress_by_stage_and_the_way_to_sparks_page(tmp_path: Path) -> None:
             visit(page, "#/queries")
             expect(page.get_by_role("link", name="Spark UI")).to_be_visible()
             page.get_by_label("those of this console").check()
-            page.locator("table.list button.mono", has_text="COUNT(DISTINCT HASH").first.click()
+            page.locator("table.list button.mono", has_text="COUNT(DISTINCT HASH(n))").first.click()
             job = page.get_by_role("link", name="Spark job").first.get_attribute("href")
             assert job is not None
             assert "/jobs/job/?id=" in job

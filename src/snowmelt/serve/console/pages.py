@@ -81,7 +81,11 @@ def _load(path: str) -> _Asset | None:
     found: Traversable | None = _listed().get(path)
     if found is None:
         return None
-    content = found.read_bytes()
+    try:
+        content = found.read_bytes()
+    except FileNotFoundError:
+        # Another build took its place: what is listed here is gone.
+        return None
     ending = path[path.rfind(".") :]
     packed = gzip.compress(content, 9, mtime=0) if ending in _PACKED else None
     media = "font/woff2" if ending == ".woff2" else mimetypes.guess_type(path)[0] or "application/octet-stream"
