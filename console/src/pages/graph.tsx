@@ -35,6 +35,7 @@ interface View { x: number; y: number; scale: number }
 /** Below this scale nobody can read a name: a node is a box in the colour of its state, and edges are one path. */
 const FAR = 0.4;
 const [FEW, READABLE] = [60, 0.5];
+const [NARROW, PANEL] = [720, 352];
 const GROUPS = "snowmelt.graph.groups";
 
 const EdgePath = memo(function EdgePath({ d, flow, on }: { d: string; flow: boolean; on: boolean }): JSX.Element {
@@ -165,6 +166,13 @@ export function GraphPage(): JSX.Element {
   }, [layout]);
   // In a narrow window a graph of few objects begins where it can be read; the button shows all of it.
   useEffect(() => fit(layout.nodes.size <= FEW ? READABLE : undefined), [fit]);
+
+  // What was chosen does not stand behind the panel that tells of it.
+  useEffect(() => {
+    const [element, at] = [stage.current, picked ? layout.nodes.get(picked) : undefined];
+    if (!element || !at || element.clientWidth <= NARROW) return;
+    setView((before) => ({ ...before, x: Math.min(before.x, element.clientWidth - PANEL - (at.x + NODE.width) * before.scale) }));
+  }, [picked, layout]);
 
   const zoom = (by: number, cx?: number, cy?: number): void => {
     const element = stage.current;
