@@ -64,7 +64,7 @@ export function ranPicture(plan: RanPlan): { nodes: DrawnNode[]; edges: DrawnEdg
       }
       edges.push({ source: name, target: one.stage });
     }
-    const what = sentence(withoutSchema(one.what)).replace(/\b\w+__state\b/, "the kept state");
+    const what = sentence(withoutSchema(one.what).replace(/\b\w+__state\b/, "the kept state"));
     nodes.set(one.stage, { id: one.stage, title: one.stage === LAST ? "Rows to apply" : what, ...(one.stage === LAST ? { tone: "accent" } : {}), ...took(one.ms, one.rows) });
   }
   nodes.set("apply", { id: "apply", title: "Apply", tone: "ok", ...took(plan.applyMs), sub: `${plan.apply.toLowerCase()}, ${duration(plan.applyMs / 1000)}` });
