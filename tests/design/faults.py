@@ -14,6 +14,7 @@ import pytest
 from confluent_kafka import Producer
 from sqlalchemy import create_engine, make_url, text
 
+from snowmelt.design.making.stages import plain_name
 from snowmelt.ingest.cdc.embedded_postgres import LOGICAL_REPLICATION, EmbeddedPostgres
 from snowmelt.state.ids import new_id
 from tests.extract_load.rigs import FilesRig, KafkaRig, MariadbRig, PostgresRig, RestRig, Rig
@@ -42,6 +43,7 @@ class FaultySource:
     """Records that are there before the first run."""
     whole = False
     """Whether each reading has all of it."""
+    clean = "stg_orders"
 
     def __init__(self, rig: Rig) -> None:
         self.rig = rig
@@ -153,6 +155,7 @@ class FaultyKafka(FaultySource):
     def __init__(self, bootstrap: str) -> None:
         self.topic = KafkaRig(bootstrap)
         super().__init__(self.topic)
+        self.clean = f"stg_{plain_name(self.topic.topic)}"
         self._late = Producer({"bootstrap.servers": bootstrap, "transactional.id": new_id()})
 
     def table(self) -> dict[str, Any]:

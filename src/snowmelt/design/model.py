@@ -63,7 +63,7 @@ class Answer(_Part):
 class Capture(_Part):
     """How the changes of a source come in."""
 
-    way: Literal["offsets", "log", "files", "watermark", "snapshot"]
+    way: Literal["offsets", "events", "log", "files", "watermark", "snapshot"]
     snapshot_mode: str | None = None
     publication: str | None = None
     slot: str | None = None

@@ -88,7 +88,7 @@ def parts_of(design: Design) -> Parts:
         if source.kind is SourceKind.SNOWMELT:
             made.models += [_model(design, table) for table in source.tables]
             continue
-        made.connections[source.name] = _connection(str(source.kind), source.connection, source.options)
+        made.connections[source.name] = _connection(str(source.kind), source.connection, _options(source))
         if source.capture.way == "log":
             made.captures.append(_capture(design, source))
         else:
@@ -213,6 +213,13 @@ def _connection(kind: str, address: str, options: Options) -> dict[str, Any]:
     return {"kind": kind, "address": f"${{{address}}}" if address.isupper() else address, **options}
 
 
+def _options(source: DesignSource) -> Options:
+    """What senders of webhooks prove themselves with is a variable, whether somebody thought of it or not."""
+    if source.kind is SourceKind.WEBHOOK:
+        return {"secret": f"${{{source.name.upper()}_SECRET}}", **source.options}
+    return source.options
+
+
 def _flows(design: Design, source: DesignSource, table: SourceTable) -> Iterator[dict[str, Any]]:
     """One, or one for each tenant, which all fill the same raw table."""
     flow = _flow(design, source, table)
@@ -231,7 +238,8 @@ def _flow(design: Design, source: DesignSource, table: SourceTable) -> dict[str,
         "name": table.stage.removeprefix("raw_"), "source": source.name, "table": table.name, "raw": table.stage,
         "clean": _clean_tables(design, table.stage)[0], "key": list(table.key),
         "change_column": table.change_column if source.capture.way == "watermark" else None,
-        "whole": source.capture.way == "snapshot" or None, "columns": columns,
+        "whole": source.capture.way == "snapshot" or None, "received": source.capture.way == "events" or None,
+        "columns": columns,
         "shape": (design.decision("transform").outcome == "ETL" and bool(columns)) or None,
         "protect": protected, "strategy": str(strategy) if protected else None, "options": _reading(source, table),
         "compared": _compared(design, source, table) or None,
@@ -251,7 +259,13 @@ def _compared(design: Design, source: DesignSource, table: SourceTable) -> dict[
     hidden = [column.name for column in table.columns if column.pii]
     strategy = design.pii.strategy if design.pii is not None else None
     keys_hidden = [name for name in table.key if name in hidden]
-    if clean is None or table.tenants or not table.key or (keys_hidden and strategy not in KEYED):
+    if (
+        source.kind is SourceKind.WEBHOOK
+        or clean is None
+        or table.tenants
+        or not table.key
+        or (keys_hidden and strategy not in KEYED)
+    ):
         return {}
     types = {column.name: column.type.upper().partition("(")[0] for column in table.columns}
     times = [name for name, kind in types.items() if kind.startswith(_TIMES) and name not in hidden]

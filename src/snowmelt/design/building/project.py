@@ -121,6 +121,7 @@ def _flags(design: Design, parts: Parts) -> dict[str, bool]:
         "keyed": _keyed(design), "asks_who": brings or bool(quarantining(design)),
         "tasks": bool(design.tasks), "retention": design.retention is not None,
         "shapes": any(flow.get("shape") for flow in parts.flows),
+        "receives": _receives(design),
         "tenants": any("tenant" in flow for flow in parts.flows),
         "maps_anything": flows or sinks or bool(parts.models),
         "maps": any("fields" in table for sink in parts.sinks for table in sink["tables"]),
@@ -137,7 +138,7 @@ def _keyed(design: Design) -> bool:
 
 def _words(design: Design, parts: Parts) -> dict[str, str]:
     package = design.name.lower()
-    streams = design.pattern in _STREAMING
+    streams = design.pattern in _STREAMING or _receives(design)
     orchestrator = design.schedule.orchestrator
     known = {"airflow": "an Airflow DAG", "dagster": "Dagster definitions", "prefect": "a Prefect flow"}
     schedules = known.get(orchestrator, "a crontab")
@@ -150,6 +151,11 @@ def _words(design: Design, parts: Parts) -> dict[str, str]:
         "run_timeout": f"{max(_HOUR, seconds_of(design.service_level.alert_after)):.0f}",
         **_imports(parts, keyed=_keyed(design)),
     }  # fmt: skip
+
+
+def _receives(design: Design) -> bool:
+    """Then one process has the data and listens, for as long as the machine runs."""
+    return any(source.capture.way == "events" for source in design.sources)
 
 
 def _imports(parts: Parts, *, keyed: bool) -> dict[str, str]:
@@ -254,6 +260,12 @@ def _crontab(design: Design) -> str:
     zone = _zone(design)
     # cron goes by the machine's clock, unless a line says otherwise; lines behind this one are in that zone.
     zone_line = f"CRON_TZ={zone}\n" if zone != "UTC" else ""
+    if _receives(design):
+        # Started once: it listens, and brings what the other sources have, until the machine stops.
+        return (
+            f"# {name}, from $HOME/{name} with its own .venv (make setup) and its own .env\n"
+            f"@reboot cd $HOME/{name} && {variables} && make stream PYTHON=.venv/bin/python >> cron.log 2>&1\n"
+        )
     return (
         f"# {name}, from $HOME/{name} with its own .venv (make setup) and its own .env\n{zone_line}"
         f"{_cron(design)} cd $HOME/{name} && {variables} && make run PYTHON=.venv/bin/python >> cron.log 2>&1\n"

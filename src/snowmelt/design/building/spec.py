@@ -117,8 +117,16 @@ def _transformations(design: Design) -> Iterator[Block]:
 
 def _reconciliation(design: Design, parts: Parts) -> Iterator[Block]:
     """What the rows are compared with, how often, and which differences can go unnoticed in between."""
+    for flow in (item for item in parts.flows if item.get("received")):
+        yield Paragraph(
+            f"{flow['name']}: events of webhooks can't be held against their source, which nobody can ask. What was "
+            "answered with 2xx is here, once by its id. What a sender gives up on while the receiver is away is lost; "
+            "a sender that fell silent looks like one that has nothing to say."
+        )
     compared = [item["name"] for item in _compared(parts)]
     if not compared:
+        if parts.flows and all(item.get("received") for item in parts.flows):
+            return
         yield Paragraph("No table has a key by which its rows could be held against the source.")
         return
     every = show_seconds(RECONCILE_SECONDS[design.service_level.tier])

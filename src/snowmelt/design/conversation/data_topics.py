@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -61,10 +62,17 @@ def _take_sources(state: Conversation, _: str, answer: str) -> dict[str, Any]:
     return data
 
 
+_THINGS = {SourceKind.KAFKA: "topics", SourceKind.WEBHOOK: "kinds of events"}
+_EXAMPLES = {
+    "topics": "clicks and views", "files": "orders-*.csv", "tables": "orders and customers",
+    "kinds of events": "payments and refunds",
+}  # fmt: skip
+
+
 def _ask_tables(state: Conversation, subject: str) -> Asked:
     source = next(item for item in state.requirements.sources if item.name == subject)
-    what = "topics" if source.kind is SourceKind.KAFKA else "files" if source.kind in FILES else "tables"
-    example = {"topics": "clicks and views", "files": "orders-*.csv", "tables": "orders and customers"}[what]
+    what = _THINGS.get(source.kind, "files" if source.kind in FILES else "tables")
+    example = _EXAMPLES[what]
     return Asked("tables", f"Which {what} of {subject}? Such as: {example}.")
 
 
@@ -198,6 +206,34 @@ def _take_deletes(state: Conversation, subject: str, answer: str) -> dict[str, A
     return data
 
 
+# -- events -----------------------------------------------------------------------------------------------------------
+
+
+def _events_open(state: Conversation) -> Iterator[str]:
+    for source, table in _landed(state):
+        known = {"event_id", "id_header"} & set(table.options)
+        if source.kind is SourceKind.WEBHOOK and table.columns and not known:
+            yield _id(source, table)
+
+
+def _ask_event(state: Conversation, subject: str) -> Asked:
+    _, table = _table(state, subject)
+    names = [column.name for column in table.columns]
+    proposal = next((name for name in names if name in ("event_id", "event", "delivery_id")), "id")
+    text = f"By what is an event of {table.name} known when it is sent again? A field, or a header such as X-Delivery."
+    return Asked("events", text, (), proposal, "A sender that got no answer sends the event again, with the same id.")
+
+
+def _take_event(state: Conversation, subject: str, answer: str) -> dict[str, Any]:
+    found = re.search(r"\b[A-Za-z0-9]+(?:-[A-Za-z0-9]+)+\b", answer)
+    if found is not None:
+        return changed_table(state.data(), subject, options={"id_header": found[0]})
+    name = answer.strip().strip("`'\"")
+    if not re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", name):
+        raise NotUnderstoodError(f"'{answer}' is neither a field nor a header: say id, data.id, or X-Delivery.")
+    return changed_table(state.data(), subject, options={"event_id": name})
+
+
 def _lateness_open(state: Conversation) -> Iterator[str]:
     given = state.requirements
     watermark = any(table.change_column is not None for _, table in _landed(state))
@@ -234,6 +270,7 @@ TOPICS = (
         "key", lambda state: [_id(*pair) for pair in _landed(state) if not pair[1].key and pair[1].columns],
         _ask_key, _take_key,
     ),
+    Topic("events", _events_open, _ask_event, _take_event),
     Topic("changes", _change_open, _ask_change, _take_change),
     Topic("deletes", _deletes_open, _ask_deletes, _take_deletes),
     Topic("lateness", _lateness_open, _ask_lateness, _take_lateness),

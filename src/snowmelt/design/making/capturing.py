@@ -29,6 +29,15 @@ _CHANNEL_HAND_OVER = (
     "Rows that do not fit go to the channel's error table (ON_ERROR = CONTINUE), which is counted and alerted on.",
 )
 
+_RECEIVER_HAND_OVER = (
+    "A request is taken only with the signature of its sender's secret.",
+    "Its events go through a channel into the raw table, with an offset token that counts them; only then is the "
+    "sender answered with 2xx.",
+    "An event whose id is known is answered, and not landed again: a sender that got no answer may repeat it.",
+    "What can't be landed is answered with 503, and the sender tries again. What it gives up on is lost: nobody can "
+    "ask for it.",
+)
+
 
 def sources(given: Requirements, verdict: DesignDecisions) -> list[DesignSource]:
     stages = {(item.source.name, item.table.name): (item.raw, item.clean) for item in landed(given, verdict)}
@@ -77,6 +86,8 @@ def _capture(source: Source, given: Requirements, verdict: DesignDecisions) -> C
             way="offsets", hand_over=_CHANNEL_HAND_OVER,
             channels={table.name: f"{source.name.lower()}_{plain_name(table.name)}" for table in source.tables},
         )  # fmt: skip
+    if source.kind is SourceKind.WEBHOOK:
+        return Capture(way="events", hand_over=_RECEIVER_HAND_OVER)
     if source.kind in FILES:
         return Capture(way="files")
     return Capture(way="snapshot" if read_as_whole(source, verdict) else "watermark")

@@ -36,6 +36,7 @@ from snowmelt.design.requirements.model import (
     Requirements,
     Sink,
     SinkKind,
+    SourceKind,
 )
 from snowmelt.design.rules.known import shown_value
 
@@ -82,7 +83,8 @@ def design(given: Requirements, verdict: DesignDecisions) -> Design:
 def _came(item: Landed, verdict: DesignDecisions) -> Came:
     flow = item.clean.removeprefix("stg_")
     by_log = captured_by_log(item.source, verdict)
-    return Came(item.source.name if by_log else flow, flow, item.table.columns)
+    compared = item.source.kind is not SourceKind.WEBHOOK
+    return Came(item.source.name if by_log else flow, flow, item.table.columns, compared)
 
 
 def _made(item: Decision) -> MadeDecision:

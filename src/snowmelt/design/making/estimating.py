@@ -52,7 +52,7 @@ def estimates(given: Requirements, verdict: DesignDecisions, stages: Sequence[De
 def _ingest(events: float | None, verdict: DesignDecisions) -> Iterator[Estimate]:
     if events is None:
         return
-    documents = verdict.outcome("capture") in ("log", "offsets")
+    documents = verdict.outcome("capture") in ("log", "offsets", "events")
     rate = rates()["channel_events_per_second" if documents else "copy_rows_per_second"]
     share = 100 * events / rate.value
     level = "critical" if share >= _CRITICAL else "warning" if share >= _WARNING else "ok"

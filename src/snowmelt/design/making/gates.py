@@ -53,6 +53,8 @@ class Came:
     """The flow, or the source whose log is read, under which a run notes what it saw."""
     flow: str
     columns: tuple[DescribedColumn, ...]
+    compared: bool = True
+    """Whether its rows can be held against the source: nobody can ask a webhook once more."""
 
 
 def gates(
@@ -61,10 +63,12 @@ def gates(
     """`came` says of each clean table, by its name, what it comes from."""
     rules = list(given.quality) if isinstance(given.quality, tuple) else []
     for rule in rules:
-        if rule.check is Check.RECONCILIATION and rule.table not in came:
-            known = ", ".join(came) or "none"
+        compared = [name for name, source in came.items() if source.compared]
+        if rule.check is Check.RECONCILIATION and rule.table not in compared:
+            known = ", ".join(compared) or "none"
             raise errors.configuration(
-                f"The check reconciliation needs a table that comes from a source: {rule.table} does not, {known} do."
+                "The check reconciliation needs a table that can be read from a source again: "
+                f"{rule.table} can't, {known} can."
             )
     found: dict[tuple[object, ...], QualityRule] = {}
     for rule in (*rules, *_derived(given, stages, came, tier)):
@@ -111,7 +115,7 @@ def _of_source(given: Requirements, stage: DesignStage, source: Came, tier: int)
             check=Check.SCHEMA, table=stage.name, columns=shown,
             severity=GateSeverity.WARN,
         )  # fmt: skip
-    if stage.key:
+    if stage.key and source.compared:
         severity = GateSeverity.CRITICAL if tier == 1 else GateSeverity.ERROR
         yield QualityRule(check=Check.RECONCILIATION, table=stage.name, columns=stage.key, severity=severity)
     for column in source.columns:

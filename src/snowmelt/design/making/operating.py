@@ -105,6 +105,7 @@ def _health(every: str, channel: str, sources: Sequence[DesignSource]) -> Iterat
 _REPLAYS = {
     "log": "what it must send again comes by an incremental snapshot.",
     "offsets": "open the channel anew at the offset from which events are wanted.",
+    "events": "ask the sender to send them again; those that are here are known by their ids.",
     "files": "COPY INTO … FORCE = TRUE for the files that are wanted again.",
     "watermark": "set the watermark back, and run again; rows replace themselves by key.",
     "snapshot": "run again: each run reads the whole.",

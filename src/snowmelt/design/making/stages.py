@@ -104,7 +104,7 @@ def captured_by_log(source: Source, verdict: DesignDecisions) -> bool:
 
 def read_as_whole(source: Source, verdict: DesignDecisions) -> bool:
     """Nothing tells what changed or went: all of it comes whenever anything in it is another."""
-    if captured_by_log(source, verdict) or source.kind in (SourceKind.KAFKA, *FILES):
+    if captured_by_log(source, verdict) or source.kind in (SourceKind.KAFKA, SourceKind.WEBHOOK, *FILES):
         return False
     if verdict.facts.value("idempotency_given") == "overwrite":
         return True

@@ -45,6 +45,7 @@ class SourceKind(StrEnum):
     SFTP = "sftp"
     KAFKA = "kafka"
     FILES = "files"
+    WEBHOOK = "webhook"
     SNOWMELT = "snowmelt"
 
 

@@ -71,6 +71,8 @@ def _sources(facts: Facts, given: Requirements) -> None:
     kinds = {source.kind for source in given.sources}
     tables = [table for _, table in tables_of(given)]
     facts.put("event_sources", SourceKind.KAFKA in kinds, "sources.kind")
+    facts.put("received_sources", SourceKind.WEBHOOK in kinds, "sources.kind")
+    facts.put("unreceived_sources", bool(kinds - {SourceKind.WEBHOOK}), "sources.kind")
     facts.put("database_sources", bool(kinds & DATABASES), "sources.kind")
     facts.put("postgres_sources", SourceKind.POSTGRES in kinds, "sources.kind")
     facts.put("file_sources", bool(kinds & FILES), "sources.kind")

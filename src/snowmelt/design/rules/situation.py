@@ -44,11 +44,13 @@ def _tables(facts: Facts, given: Requirements) -> None:
                if not table.key and source.kind is not SourceKind.SNOWMELT]  # fmt: skip
     needed = any(wants_key or table.deletes for _, table in keyless) and not given.transformations
     facts.put("key_needed", needed or any(table.deletes for _, table in keyless), "sources.tables.key, sinks.load")
-    quiet = {SourceKind.KAFKA, *FILES}
+    quiet = {SourceKind.KAFKA, SourceKind.WEBHOOK, *FILES}
     unseen = any(table.deletes and source.kind in quiet for source, table in tables_of(given))
     facts.put("deletes_unseen", unseen, "sources.tables.deletes, sources.kind")
     kinds = {source.kind for source in given.sources}
     facts.put("read_by_query", bool(kinds) and kinds <= _ASKED_AGAIN, "sources.kind")
+    strict = given.consistency == "exactly_once" or given.availability == "critical"
+    facts.put("retries_matter", strict and SourceKind.WEBHOOK in kinds, "sources.kind, consistency, availability")
     complete = bool(tables) and all(table.columns and table.key for table in tables)
     facts.put("references_known", complete and any(table.references for table in tables), "sources.tables.references")
     facts.put("tenant_count", sum(len(table.tenants) for table in tables) or None, "sources.tables.tenants")

@@ -166,9 +166,12 @@ class DeadLetterLoader:
     repeated after a crash, even if it comes later or with more this time, only those that are new are added.
     """
 
-    def __init__(self, connection: HasChannelDoor, table: str, flow: str, run_id: str) -> None:
+    def __init__(
+        self, connection: HasChannelDoor, table: str, flow: str, run_id: str, *, channel: str | None = None
+    ) -> None:
+        """`channel`: one of its own for whoever brings records of a flow beside its run."""
         self.table, self.flow, self.run_id = table, flow, run_id
-        self._target = Committing(connection, table, flow)
+        self._target = Committing(connection, table, channel or flow)
         token = self._target.token()
         self._cut_off: frozenset[str] = frozenset(json.loads(token)["letters"] if token is not None else ())
         """Of a run that did not come to its end."""

@@ -11,8 +11,9 @@ from snowmelt.extract_load.sources.kafka import KAFKA
 from snowmelt.extract_load.sources.postgres import POSTGRES
 from snowmelt.extract_load.sources.rest import API
 from snowmelt.extract_load.sources.snowmelt import SNOWMELT
+from snowmelt.extract_load.sources.webhook import WEBHOOK
 
 SOURCES: Mapping[str, SourceDescription] = {
-    described.kind: described for described in (POSTGRES, *MYSQL, *FILES, KAFKA, API, SNOWMELT)
+    described.kind: described for described in (POSTGRES, *MYSQL, *FILES, KAFKA, API, WEBHOOK, SNOWMELT)
 }
 """By the kind that `connections.yaml` names."""

@@ -1,0 +1,1 @@
+"""Webhooks: a receiver that lands each event before it answers. docs/design/webhooks.md."""
