@@ -77,6 +77,30 @@ def test_a_project_is_complete(name: str, projects: dict[str, Path], rewrite: bo
     _compare(name, found, rewrite=rewrite)
 
 
+def test_the_specification_says_columns_bounds_and_promises(projects: dict[str, Path]) -> None:
+    text = (projects["postgres_snowmelt"] / "data-pipeline-spec.md").read_text(encoding="utf-8")
+    for said in ("| public.orders | amount | NUMBER(12,2) | yes | no |", "at least 0, 0.01 of the rows may break it",
+                 "Promise: 30 minutes old at most", "200 MB a day", "| version | 0.1.0 |"):  # fmt: skip
+        assert said in text, said
+
+
+def test_an_alert_channel_that_nobody_knows_is_refused(projects: dict[str, Path], tmp_path: Path) -> None:
+    """By the requirements, and by what is built."""
+    path = tmp_path / "requirements.yaml"
+    path.write_text(yaml.safe_dump({**PROJECTS["files_scd"], "monitoring": {"channel": "pager"}}), encoding="utf-8")
+    told = call("design", "-f", str(path), "-o", str(tmp_path / "out"), "--non-interactive")
+    assert told.exit_code == 3 and "'pager' is not an alert channel" in " ".join(told.output.split())
+    project = projects["files_scd"]
+    config = project / "config" / "pipeline_config.yaml"
+    other = tmp_path / "config.yaml"
+    other.write_text(config.read_text(encoding="utf-8").replace("warn: log", "warn: pager"), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "customers_scd", "run", "--config", other, "--data", tmp_path / "data"], cwd=project,
+        env=environment(project), timeout=DEADLINE, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 3 and "'pager' is not an alert channel" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("orchestrator", "file", "text"),
     [

@@ -41,6 +41,12 @@ def test_case(path: Path) -> None:
         assert not wanted, "a case that stops has no decisions to expect"
 
 
+def test_there_are_more_than_forty_of_them() -> None:
+    """Each with what an expert would say: decisions, or what has to be asked or refused first."""
+    expected = [yaml.safe_load(path.read_text(encoding="utf-8"))["expect"] for path in CASES]
+    assert all({"decisions", "asks", "refuses", "missing"} & set(case) for case in expected) and len(expected) >= 40
+
+
 def _cites_its_facts(verdict: DesignDecisions) -> None:
     for item in (*verdict.decisions, *verdict.asks, *verdict.refusals):
         assert {fact.name for fact in item.facts} >= set(item.rule.facts)

@@ -13,8 +13,10 @@ from snowmelt.design.output.blocks import Block, Bullets, Code, Drawing, Heading
 from snowmelt.design.output.diagram import picture
 from snowmelt.design.output.document import reverse_flow
 from snowmelt.design.requirements.amounts import show_seconds
-from snowmelt.design.requirements.model import PiiStrategy
+from snowmelt.design.requirements.model import PiiStrategy, QualityRule
 from snowmelt.extract_load.transforming import TOKEN_KEY
+
+_VERSION = "0.1.0"
 
 
 def specification(design: Design, parts: Parts) -> str:
@@ -22,7 +24,7 @@ def specification(design: Design, parts: Parts) -> str:
         Heading(f"{design.name}: specification", 1), *_overview(design), Heading("Architecture"),
         Drawing(picture(design)), *_ends(design, parts), *_transformations(design), *_operation(design, parts),
         *_runbook(design, parts), Heading("Change log"),
-        grid(("version", "what"), [("0.1.0", "built from design.yaml")]),
+        grid(("version", "what", "by"), [(_VERSION, "built from design.yaml", design.owner)]),
     ])  # fmt: skip
 
 
@@ -30,7 +32,8 @@ def _overview(design: Design) -> Iterator[Block]:
     yield Heading("Overview")
     yield grid(
         ("", ""),
-        [("owner", design.owner), ("recipe", design.recipe), ("mode", design.mode), ("pattern", design.pattern),
+        [("version", _VERSION), ("owner", design.owner), ("recipe", design.recipe), ("mode", design.mode),
+         ("pattern", design.pattern),
          ("freshness", design.service_level.freshness), ("availability", design.service_level.availability)],
     )  # fmt: skip
     yield Paragraph(
@@ -57,6 +60,14 @@ def _ends(design: Design, parts: Parts) -> Iterator[Block]:
         [(source.name, source.kind, table.name, ", ".join(table.key) or "none", source.capture.way, source.connection)
          for source in design.sources for table in source.tables],
     )  # fmt: skip
+    yield grid(
+        ("table", "column", "type", "may be empty", "personal"),
+        [(table.name, column.name, column.type, "yes" if column.nullable else "no", "yes" if column.pii else "no")
+         for source in design.sources for table in source.tables for column in table.columns],
+    )  # fmt: skip
+    volume = next((item for item in design.estimates if item.what == "raw storage"), None)
+    if volume is not None:
+        yield Paragraph(f"Volume: {volume.how}; {volume.value}.")
     if design.pii is not None:
         hidden = ", ".join(design.pii.columns) or "none is named"
         yield Paragraph(f"Personal data: {hidden}; {_HIDDEN[design.pii.strategy]}. Raw tables and dead letters, too.")
@@ -85,8 +96,8 @@ def _transformations(design: Design) -> Iterator[Block]:
     )  # fmt: skip
     yield Heading("Quality")
     yield grid(
-        ("check", "table", "columns", "severity", "stands", "when it fails"),
-        [(gate.rule.check, gate.rule.table, ", ".join(gate.rule.columns), gate.rule.severity,
+        ("check", "table", "columns", "allowed", "severity", "stands", "when it fails"),
+        [(gate.rule.check, gate.rule.table, ", ".join(gate.rule.columns), _allowed(gate.rule), gate.rule.severity,
           f"behind each refresh: {gate.counted}" if gate.counted else "before rows are visible", gate.on_failure)
          for gate in design.quality],
     )  # fmt: skip
@@ -113,6 +124,16 @@ def _transformations(design: Design) -> Iterator[Block]:
         f"of the requirements. Roles (sql/_grants): {owner} owns the tables, {writer} brings rows, {reader} reads "
         f"{', '.join(published(design)) or 'nothing here'}."
     )
+
+
+def _allowed(rule: QualityRule) -> str:
+    """In words: which values, how old, how many may break it."""
+    parts = [f"at least {rule.minimum:g}"] if rule.minimum is not None else []
+    parts += [f"at most {rule.maximum:g}"] if rule.maximum is not None else []
+    parts += [f"one of {', '.join(rule.values)}"] if rule.values else []
+    parts += [f"within {show_seconds(rule.within)}"] if rule.within is not None else []
+    parts += [f"{rule.threshold:.3g} of the rows may break it"] if rule.threshold else []
+    return ", ".join(parts) or "none breaks it"
 
 
 def _reconciliation(design: Design, parts: Parts) -> Iterator[Block]:
@@ -151,6 +172,12 @@ def _operation(design: Design, parts: Parts) -> Iterator[Block]:
     yield Heading("Scheduling")
     cron = f", cron {design.schedule.cron}" if design.schedule.cron else ""
     yield Paragraph(f"{design.schedule.orchestrator}{cron}; target lag {design.schedule.target_lag}.")
+    level = design.service_level
+    yield Paragraph(
+        f"Promise: {level.freshness} old at most, looked at every {level.check_every}, an alert after "
+        f"{level.alert_after}; available {level.availability}, {level.downtime_a_month} a month down. Tables are "
+        "refreshed behind those that they read, and sinks get their rows behind the gates."
+    )
     yield Heading("Error handling")
     yield Bullets((
         "Transient errors are tried again, five times, with growing waits; typed errors say whether they are.",
