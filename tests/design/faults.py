@@ -17,7 +17,7 @@ from sqlalchemy import create_engine, make_url, text
 from snowmelt.design.making.stages import plain_name
 from snowmelt.ingest.cdc.embedded_postgres import LOGICAL_REPLICATION, EmbeddedPostgres
 from snowmelt.state.ids import new_id
-from tests.extract_load.rigs import FilesRig, KafkaRig, MariadbRig, PostgresRig, RestRig, Rig
+from tests.extract_load.rigs import DatabaseRig, FilesRig, KafkaRig, MariadbRig, PostgresRig, RestRig, Rig
 from tests.extract_load.web import Web
 
 FIRST = datetime(2024, 1, 1)
@@ -250,6 +250,14 @@ class _Postgres(PostgresRig):
     times = "timestamp"
 
 
+class _Captured(_Postgres):
+    """In the schema public, as a connector wants it."""
+
+    def __init__(self, url: str) -> None:
+        self.address, self.parallel = url, 1
+        DatabaseRig.__init__(self)
+
+
 class _Mariadb(MariadbRig):
     times = "datetime"
 
@@ -271,7 +279,7 @@ class FaultyLog(FaultyPostgres):
     def __init__(self) -> None:
         self.server = EmbeddedPostgres(LOGICAL_REPLICATION)
         self.server.start()
-        super().__init__(_Postgres(self.server.url()))
+        super().__init__(_Captured(self.server.url()))
         self.execute("ALTER TABLE orders REPLICA IDENTITY FULL")
 
     def table(self) -> dict[str, Any]:
