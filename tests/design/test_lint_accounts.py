@@ -24,7 +24,7 @@ ALTER DYNAMIC TABLE stg SUSPEND;
 """
 
 
-def test_an_account_is_looked_at_through_sql(tmp_path: Path) -> None:
+def test_an_account_is_linted_and_reviewed_through_sql(tmp_path: Path) -> None:
     with open_account(tmp_path / "data", settings=Settings()) as account:
         session = account.session()
         for statement in SETUP.split(";"):
@@ -39,3 +39,8 @@ def test_an_account_is_looked_at_through_sql(tmp_path: Path) -> None:
         ("DW-01", "SHOP.PUBLIC.RANDOM_NUMBERS"), ("DO-04", "SHOP.PUBLIC.STG"), ("DW-05", "SHOP.PUBLIC.PAIRS"),
     } <= found  # fmt: skip
     assert not any(identifier in ("ES-01", "DW-02") for identifier, _ in found)
+    result = CliRunner().invoke(app, ["design", "review", "--data", str(tmp_path / "data")])
+    assert result.exit_code == 1, result.stderr
+    for told in ("Mode: BATCH (micro-batch)", "the quickest table may be 1 minute old", "monitoring: nobody is told",
+                 "DW-05", "refreshes: 1,440 a day of 2 tables", "credits a day"):  # fmt: skip
+        assert told in result.output, result.output
