@@ -65,7 +65,7 @@ def test_events_arrive_once_whatever_is_killed(tmp_path: Path, postgres_url: str
     """Killed between events; then a late one, a new column, one that is bad, and repeats of what was answered."""
     url, listen = empty_schema(postgres_url), f"127.0.0.1:{free_port()}"
     project = built(PROJECTS["webhook_postgres"], tmp_path)
-    variables = {"PSP_LISTEN": listen, "PSP_SECRET": SECRET, "MART_URL": url}
+    variables = {"PSP_LISTEN": listen, "PSP_SECRET": SECRET, "MART_URL": url, "SNOWMELT_TOKEN_KEY": "k" * 40}
     sender = Sender(listen)
     with ThreadPoolExecutor(1) as pool:
         with streaming(project, **variables) as stream:

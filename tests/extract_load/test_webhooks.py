@@ -83,7 +83,8 @@ def test_what_cannot_be_read_is_a_dead_letter_and_answered(account: snowmelt.Con
     assert len(letters) == 3 and len({letter["SOURCE_POSITION"] for letter in letters}) == 3
     assert {letter["FLOW"] for letter in letters} == {"orders"}
     hidden = replace(flow(ANYWHERE), protected=("id",))
-    assert hidden.events({}, b'{"id": 7}')[0].id == hashlib.sha256(b"7").hexdigest()
+    (first, again) = (hidden.events({}, b'{"id": 7}')[0].id for _ in range(2))
+    assert first == again and first not in ("7", hashlib.sha256(b"7").hexdigest()), "by a key"
     by_header = flow(ANYWHERE, {"id_header": "X-Delivery"})
     assert [item.id for item in by_header.events({"x-delivery": "d1"}, b'[{"a": 1}, {"a": 1}]')] == ["d1#0", "d1#1"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import os
 import socket
 import threading
 import time
@@ -32,7 +33,7 @@ from snowmelt.extract_load.records import Rejected
 from snowmelt.extract_load.running import FlowResult
 from snowmelt.extract_load.sources.formats import as_record, json_item
 from snowmelt.extract_load.sources.paging import at_path
-from snowmelt.extract_load.transforming import Transformer
+from snowmelt.extract_load.transforming import TOKEN_KEY, Transformer, pseudonym
 
 MAX_BYTES = 1_000_000
 _BODY_SECONDS = 10.0
@@ -52,7 +53,7 @@ class ReceivedFlow:
     raw: str
     transformer: Callable[[], Transformer]
     protected: tuple[str, ...] = ()
-    """Columns that are made unreadable on the way; an id that is one of them is kept as its digest."""
+    """Columns that are made unreadable on the way; an id that is one of them is kept as its pseudonym."""
     options: Options = field(default_factory=dict)
 
     def events(self, headers: Mapping[str, str], body: bytes) -> list[ReceivedEvent]:
@@ -87,8 +88,10 @@ class ReceivedFlow:
         if found is None or isinstance(found, dict | list) or found == "":
             return None
         text = str(found)
-        hidden = sent is None and str(path).partition(".")[0] in self.protected
-        if hidden or len(text) > _LONGEST_ID or not text.isprintable():
+        if sent is None and str(path).partition(".")[0] in self.protected:
+            # With a key, as who can list all values finds out what was hashed without one.
+            return pseudonym(text, "hash", os.environ.get(TOKEN_KEY) or self.endpoint.option("secret"))
+        if len(text) > _LONGEST_ID or not text.isprintable():
             return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
         return text
 
