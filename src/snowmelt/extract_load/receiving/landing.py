@@ -50,7 +50,7 @@ class _Request:
     answer: Future[int]
 
 
-class EventLanding:
+class WebhookLanding:
     """Takes the events of one flow, and lands all that wait in one commit through a channel.
 
     The offset token counts the events. Ids that are known were landed before, perhaps by a receiver that was killed

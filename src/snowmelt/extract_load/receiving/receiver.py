@@ -27,7 +27,7 @@ from starlette.routing import Route
 from snowmelt.core import errors
 from snowmelt.extract_load.endpoints import Endpoint
 from snowmelt.extract_load.options import Options
-from snowmelt.extract_load.receiving.landing import REMEMBERED, AccountConnection, EventLanding, ReceivedEvent
+from snowmelt.extract_load.receiving.landing import REMEMBERED, AccountConnection, WebhookLanding, ReceivedEvent
 from snowmelt.extract_load.receiving.signing import SenderSecret
 from snowmelt.extract_load.records import Rejected
 from snowmelt.extract_load.running import FlowResult
@@ -103,7 +103,7 @@ class Receiver:
         self, connection: AccountConnection, flows: Sequence[ReceivedFlow], letters: str, run_id: str
     ) -> None:  # fmt: skip
         self._landings = {
-            flow.name: EventLanding(
+            flow.name: WebhookLanding(
                 connection, flow.name, flow.raw, letters, run_id, flow.transformer,
                 remembered=int(flow.options.get("remember", REMEMBERED)),
             )
@@ -161,7 +161,7 @@ def _path(flow: ReceivedFlow) -> str:
 class _Door:
     """What one path does with a request."""
 
-    def __init__(self, flow: ReceivedFlow, landing: EventLanding) -> None:
+    def __init__(self, flow: ReceivedFlow, landing: WebhookLanding) -> None:
         self.flow, self._landing = flow, landing
         self._secret = SenderSecret.of(flow.endpoint, flow.source)
         self._most = int(flow.endpoint.option("max_bytes") or MAX_BYTES)
