@@ -274,7 +274,7 @@ class FaultyLog(FaultyPostgres):
     """PostgreSQL by its log: what is bad is a word in a column that was a number."""
 
     event = "changes landed"
-    first = 6_000
+    first = 20_000
 
     def __init__(self) -> None:
         self.server = EmbeddedPostgres(LOGICAL_REPLICATION)
