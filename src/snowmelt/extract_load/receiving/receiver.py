@@ -27,7 +27,7 @@ from starlette.routing import Route
 from snowmelt.core import errors
 from snowmelt.extract_load.endpoints import Endpoint
 from snowmelt.extract_load.options import Options
-from snowmelt.extract_load.receiving.landing import REMEMBERED, AccountConnection, WebhookLanding, ReceivedEvent
+from snowmelt.extract_load.receiving.landing import REMEMBERED, AccountConnection, ReceivedEvent, WebhookLanding
 from snowmelt.extract_load.receiving.signing import SenderSecret
 from snowmelt.extract_load.records import Rejected
 from snowmelt.extract_load.running import FlowResult
