@@ -9,7 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from snowmelt.core import types
+from snowmelt.core.errors import SnowmeltError
 from snowmelt.runtime.results import Result, ResultColumn, SpilledRows
+from snowmelt.runtime.session import Session
 
 COLUMNS = (ResultColumn("N", types.int64()),)
 
@@ -28,3 +30,11 @@ def test_the_first_rows(tmp_path: Path, most: int, size: int) -> None:
         found = [row for piece in result.slices(2, size) for row in piece.column(0).to_pylist()]
         assert found == list(range(min(most, 10)))
         assert result.row_count == min(most, 10)
+
+
+@pytest.mark.parametrize("kind", ["DATE", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ", "TIMESTAMP_TZ"])
+def test_a_year_that_no_client_can_hold_is_one_sentence(session: Session, kind: str) -> None:
+    found = session.execute(f"SELECT DATEADD(year, 9000, '2024-01-01'::{kind}) AS d")
+    with pytest.raises(SnowmeltError, match="Column D has a value beyond the years 1 to 9999"):
+        found.rows()
+    assert session.execute("SELECT DATEDIFF(year, '2024-01-01'::DATE, DATEADD(year, 9000, '2024-01-01'::DATE))").rows()

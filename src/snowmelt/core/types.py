@@ -75,6 +75,11 @@ class DataType:
     def is_semi_structured(self) -> bool:
         return self.kind in SEMI_STRUCTURED
 
+    @property
+    def has_key(self) -> bool:
+        """Whether equal values may look different, so that rows are gathered by something that stands for them."""
+        return self.is_semi_structured or self.kind is Kind.TIMESTAMP_TZ
+
     def __str__(self) -> str:
         """As DESCRIBE prints it."""
         match self.kind:

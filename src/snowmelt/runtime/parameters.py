@@ -46,7 +46,7 @@ PARAMETERS = {
         Parameter("QUERY_RESULT_FORMAT", "ARROW", "JSON: no client gets Arrow, whatever its own parameter says."),
         Parameter("STATEMENT_QUEUED_TIMEOUT_IN_SECONDS", 0, "Seconds a statement may wait to be run; 0 for any."),
         Parameter("GEOGRAPHY_OUTPUT_FORMAT", "GeoJSON", "Accepted for clients."),
-        Parameter("STRICT_JSON_OUTPUT", False, "Accepted for clients."),
+        Parameter("STRICT_JSON_OUTPUT", False, "Only FALSE is supported: `undefined` is shown as such."),
         Parameter("AUTOCOMMIT", True, "Whether a statement outside BEGIN … COMMIT is a transaction of its own."),
         Parameter("BINARY_INPUT_FORMAT", "HEX", "How text is read as BINARY: HEX, BASE64 or UTF8."),
         Parameter("BINARY_OUTPUT_FORMAT", "HEX", "How BINARY is shown: HEX or BASE64."),
@@ -103,7 +103,9 @@ _CHOICES = {
     ),
 }
 """The words that a parameter may be, in any case."""
-_ONLY = {"QUOTED_IDENTIFIERS_IGNORE_CASE": False, "TIMESTAMP_TYPE_MAPPING": "TIMESTAMP_NTZ"}
+_ONLY = {
+    "QUOTED_IDENTIFIERS_IGNORE_CASE": False, "STRICT_JSON_OUTPUT": False, "TIMESTAMP_TYPE_MAPPING": "TIMESTAMP_NTZ",
+}  # fmt: skip
 
 
 def default(name: str) -> Value:

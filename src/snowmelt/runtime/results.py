@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from snowmelt.core import types
+from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import quote
 from snowmelt.core.types import TZ_INSTANT, TZ_OFFSET, DataType, Kind
 from snowmelt.runtime.render import indented_json
@@ -138,13 +139,22 @@ class Result:
         return replace(self, data=data)
 
     def rows(self) -> list[tuple[Any, ...]]:
-        """The rows as Python values: int, Decimal, float, str, bool, bytes, date, time, datetime, None."""
-        zone = ZoneInfo(self.time_zone)
-        columns = [
-            [_python(value, column.type, zone) for value in self.data.column(index).to_pylist()]
-            for index, column in enumerate(self.columns)
-        ]
+        """The rows as Python values: int, Decimal, float, str, bool, bytes, date, time, datetime, None.
+
+        Raises for a date or timestamp that Python has no value for.
+        """
+        columns = [self._values(index, column) for index, column in enumerate(self.columns)]
         return list(zip(*columns, strict=True)) if columns else []
+
+    def _values(self, index: int, column: ResultColumn) -> list[Any]:
+        zone = ZoneInfo(self.time_zone)
+        try:
+            return [_python(value, column.type, zone) for value in self.data.column(index).to_pylist()]
+        except (OverflowError, ValueError):
+            raise SnowmeltError(
+                "100035", "22007", f"Column {quote(column.name)} has a value beyond the years 1 to 9999, which clients "
+                "can't hold.", hint="Cast it to VARCHAR, or leave such rows out.",
+            ) from None  # fmt: skip
 
 
 def indented_texts(values: pa.ChunkedArray, spaces: int) -> list[str | None]:

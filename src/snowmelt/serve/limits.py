@@ -23,8 +23,9 @@ PUBLIC = frozenset(
      "/api/v1/console/session", "/healthz", "/metrics"}
 )  # fmt: skip
 """The routes that need no session, or make one. Their bodies are small."""
-_SMALL = PUBLIC | {"/mcp"}
-"""With what an application above the server mounts, where each request makes a session."""
+_SMALL = PUBLIC | {"/mcp", "/api/v1/console/design", "/api/v1/console/design/archive"}
+"""With what an application above the server mounts, where each request makes a session; and with the designer, to
+which a page sends all that was said so far, and which thinks about all of it."""
 FILES = "/stage-files/"
 """Below it, bodies are files: they go to disk piece by piece, and never are in memory."""
 

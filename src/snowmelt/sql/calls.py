@@ -15,7 +15,7 @@ from snowmelt.sql import coercion, notes, routines
 from snowmelt.sql.binders import BindsExpressions
 from snowmelt.sql.bound import Bound, Scope, fold_identifier, position_of
 from snowmelt.sql.clauses import LAMBDA, Clause
-from snowmelt.sql.dialect import string
+from snowmelt.sql.dialect import as_written, string
 from snowmelt.sql.functions.catalog import FUNCTIONS, lookup
 from snowmelt.sql.functions.generators import SEQUENCES
 from snowmelt.sql.functions.registry import MODIFIERS, Function, FunctionCall, FunctionKind
@@ -137,6 +137,7 @@ def bind_within_group(binder: BindsExpressions, node: exp.WithinGroup) -> Bound:
         raise errors.unsupported("WITHIN GROUP here")
     inside = binder.in_clause(_inside(binder, call.name.upper(), aggregates=binder.window is None))
     values = [inside.bind(item.this) for item in node.expression.expressions]
+    _check_distinct_order(inside, call, node.expression.expressions, values)
     order = tuple(
         exp.Ordered(
             this=inside.orderable(value).tree, desc=item.args.get("desc"), nulls_first=item.args.get("nulls_first")
@@ -144,6 +145,23 @@ def bind_within_group(binder: BindsExpressions, node: exp.WithinGroup) -> Bound:
         for item, value in zip(node.expression.expressions, values, strict=True)
     )
     return bind_call(binder, call, order=order, order_types=tuple(value.type for value in values))
+
+
+def _check_distinct_order(
+    binder: BindsExpressions, call: exp.Anonymous, items: Sequence[exp.Expr], values: Sequence[Bound]
+) -> None:
+    """Distinct values can be sorted by themselves only: of another value, each has as many as it has rows."""
+    if not call.expressions or not isinstance(call.expressions[0], exp.Distinct):
+        return
+    gathered = binder.bind(call.expressions[0].expressions[0]).tree
+    for item, value in zip(items, values, strict=True):
+        if value.tree != gathered:
+            position = position_of(item.this)
+            raise errors.at_position(
+                "001104", "42601", position.line, position.position,
+                f"[{as_written(item.this)}] is not a valid order by expression: {call.name.upper()}(DISTINCT …) can "
+                "be sorted by what it gathers only",
+            )  # fmt: skip
 
 
 def _arguments(binder: BindsExpressions, function: Function, node: exp.Anonymous) -> tuple[list[exp.Expr], bool]:

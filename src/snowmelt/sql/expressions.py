@@ -12,13 +12,14 @@ from sqlglot import exp
 from snowmelt.core import errors, types
 from snowmelt.core.names import quote, split_name
 from snowmelt.core.types import DataType, Kind
-from snowmelt.sql import casts, coercion, comparisons, operators, variants
+from snowmelt.sql import casts, coercion, comparisons, operators
 from snowmelt.sql.binders import BindsQueries, Environment
 from snowmelt.sql.bound import Bound, Scope, describe, fold_identifier, merge_flags, position_of, tight
 from snowmelt.sql.calls import bind_call, bind_within_group
 from snowmelt.sql.clauses import ONE_ROW, Clause
-from snowmelt.sql.dialect import identifier, spark, string
+from snowmelt.sql.dialect import spark, string
 from snowmelt.sql.notes import typed, volatile
+from snowmelt.sql.row_keys import key_of
 
 _COMPARISONS: dict[type[exp.Expr], type[exp.Expr]] = {
     kind: kind for kind in (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ)
@@ -234,11 +235,7 @@ class ExpressionBinder:
 
     def orderable(self, value: Bound) -> Bound:
         """Something that Spark can compare, sort and group by in place of the value."""
-        if value.type.is_semi_structured:
-            return value.with_tree(variants.comparable(value.tree))
-        if value.type.kind is Kind.TIMESTAMP_TZ:
-            return value.with_tree(exp.Dot(this=tight(value.tree), expression=identifier(types.TZ_INSTANT)))
-        return value
+        return value.with_tree(key_of(value.tree, value.type)) if value.type.has_key else value
 
     # -- calls ----------------------------------------------------------------------------------------------------
 

@@ -27,9 +27,9 @@ from snowmelt.sql.node_arguments import only
 from snowmelt.sql.notes import typed
 from snowmelt.sql.ordering import bind_limit, bind_order
 from snowmelt.sql.relations import Relation
+from snowmelt.sql.row_keys import distinct_rows
 from snowmelt.sql.sealing import sealed
 from snowmelt.sql.selects import bind_select
-from snowmelt.sql.variant_keys import distinct_rows
 from snowmelt.sql.windows import WindowBinder
 
 with lazy_imports():
@@ -197,9 +197,13 @@ class QueryBinder:
         expressions = ExpressionBinder(self.environment, scope, self)
         left, right = self._align(expressions, left, right)
         distinct = bool(node.args.get("distinct", True))
-        by_key = distinct and any(column.type.is_semi_structured for column in left.columns)
+        by_key = distinct and any(column.type.has_key for column in left.columns)
         if by_key and not isinstance(node, exp.Union):
-            raise errors.unsupported(f"{type(node).__name__.upper()} of VARIANT columns", hint="Cast them to VARCHAR.")
+            kind = next(column.type.kind for column in left.columns if column.type.has_key)
+            raise errors.unsupported(
+                f"{type(node).__name__.upper()} of {kind} columns",
+                hint="Cast them to TIMESTAMP_LTZ." if kind is types.Kind.TIMESTAMP_TZ else "Cast them to VARCHAR.",
+            )
         operands = {"this": _operand(left.tree), "expression": _operand(right.tree)}
         tree: exp.Query = type(node)(**operands, distinct=distinct and not by_key)
         if by_key:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 
 from sqlglot import exp
 
 from snowmelt.core.types import MAX_PRECISION, TIMESTAMPS, DataType, Kind, number
-from snowmelt.sql.building import fail, or_fail
+from snowmelt.sql.building import constant_text, fail, or_fail
 from snowmelt.sql.dialect import call, spark, spark_type, string
 
 _TRUE = ("true", "t", "yes", "y", "on", "1")
@@ -28,6 +29,7 @@ NOT_RECOGNIZED = {
 _NO_ROOM = "Number out of representable range: type FIXED"
 _CLASSES = ((2, "SB1"), (4, "SB2"), (9, "SB4"), (18, "SB8"), (38, "SB16"))
 
+_FAR_EXPONENT = re.compile(r"[eE][+-]?[0-9]{5}")
 INT64_DIGITS = 19
 """Digits before the point that a 64-bit integer may have."""
 
@@ -85,6 +87,17 @@ def _plain_digits(value: exp.Expr, source: DataType) -> exp.Expr:
 
 def try_number(text: exp.Expr, target: DataType) -> exp.Expr:
     """A text as NUMBER, rounded; NULL where it is not a number or does not fit."""
+    literal = constant_text(text)
+    if literal is not None and not _FAR_EXPONENT.search(literal):
+        return _try_near_number(text, target)
+    # Spark writes all digits of 1e-99999, and fails at 1e-999999999. A FLOAT of either is 0 or beyond every NUMBER.
+    far = spark_try(spark("try_cast(_0 as double)", text), target)
+    return spark(
+        "if(_0 rlike _1, _2, _3)", text, string(_FAR_EXPONENT.pattern), far, _try_near_number(text, target)
+    )  # fmt: skip
+
+
+def _try_near_number(text: exp.Expr, target: DataType) -> exp.Expr:
     if not target.int64:
         return spark_try(text, target)
     exact = spark("try_cast(try_cast(_0 as decimal(38, 0)) as bigint)", text)

@@ -18,7 +18,7 @@ from snowmelt.sql.bound import BoundQuery
 from snowmelt.sql.dialect import call, identifier, integer, spark
 from snowmelt.sql.node_arguments import only
 from snowmelt.sql.notes import typed, volatile
-from snowmelt.sql.variants import comparable
+from snowmelt.sql.row_keys import key_of
 
 _MOST_ROWS = 1_000_000
 _MOST_SEED = 2_147_483_647
@@ -77,7 +77,7 @@ def _fraction(expressions: BindsExpressions, sample: exp.TableSample, bound: Bou
 
 
 def _hashed(value: exp.Expr, type_: DataType) -> exp.Expr:
-    return comparable(value) if type_.is_semi_structured else value
+    return key_of(value, type_)
 
 
 def _random() -> exp.Expr:

@@ -24,9 +24,8 @@ from snowmelt.sql.node_arguments import only
 from snowmelt.sql.notes import typed
 from snowmelt.sql.ordering import bind_limit, bind_order
 from snowmelt.sql.outer_marks import apply_marks
+from snowmelt.sql.row_keys import distinct_rows, key_of, stand_in
 from snowmelt.sql.sources import SourceBinder
-from snowmelt.sql.variant_keys import distinct_rows, stand_in
-from snowmelt.sql.variants import comparable
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +47,9 @@ def bind_select(queries: BindsQueries, expressions: BindsExpressions, node: exp.
         target.set("where", exp.Where(this=expressions.in_clause(WHERE).boolean(where).tree))
     selected = expressions.in_clause(SELECTED)
     projections = _projections(node, selected)
-    variants = _group(node, target, expressions, projections)
-    if variants:
-        inner.stand_ins = {value: stand_in(value) for value in variants}
+    keyed = _group(node, target, expressions, projections)
+    if keyed:
+        inner.stand_ins = {value.tree: stand_in(value.tree, value.type) for value in keyed}
         projections = _projections(node, selected)
     having = node.args.get("having")
     if having is not None:
@@ -126,8 +125,8 @@ def _group(
     target: exp.Select,
     expressions: BindsExpressions,
     projections: list[Projection],
-) -> list[exp.Expr]:
-    """Adds GROUP BY to the target. Returns the VARIANT values among its keys."""
+) -> list[Bound]:
+    """Adds GROUP BY to the target. Returns the keys that something else stands for."""
     group = node.args.get("group")
     if group is None:
         return []
@@ -135,7 +134,7 @@ def _group(
         keys = [p.value for p in projections if not (p.value.aggregate or has_window(p.value.tree))]
         if keys:
             target.set("group", exp.Group(expressions=[_group_key(key) for key in keys]))
-        return _variants(keys)
+        return _keyed(keys)
     found: list[Bound] = []
 
     def key(item: exp.Expr, *, sets: bool = False) -> exp.Expr:
@@ -162,23 +161,23 @@ def _group(
         return _group_key(value)
 
     target.set("group", exp.Group(expressions=[key(item) for item in group.expressions]))
-    if any(isinstance(item, exp.GroupingSets | exp.Rollup | exp.Cube) for item in group.expressions) and _variants(
-        found
+    if any(isinstance(item, exp.GroupingSets | exp.Rollup | exp.Cube) for item in group.expressions) and any(
+        value.type.is_semi_structured for value in found
     ):
         raise errors.unsupported(
             "a VARIANT, OBJECT or ARRAY beside grouping sets", hint="Cast it first, with ::VARCHAR."
         )
-    return _variants(found)
+    return _keyed(found)
 
 
-def _variants(keys: Sequence[Bound]) -> list[exp.Expr]:
-    return [key.tree for key in keys if key.type.is_semi_structured]
+def _keyed(keys: Sequence[Bound]) -> list[Bound]:
+    return [key for key in keys if key.type.has_key]
 
 
 def _group_key(value: Bound) -> exp.Expr:
     if value.aggregate or has_window(value.tree):
         raise errors.compilation("000979", "42601", "An aggregate or window is not a valid group by expression.")
-    return comparable(value.tree) if value.type.is_semi_structured else value.tree.copy()
+    return key_of(value.tree, value.type)
 
 
 def _ordinal(expressions: BindsExpressions, item: exp.Expr, projections: list[Projection]) -> Bound:
@@ -209,7 +208,7 @@ def _finish(
     distinct = node.args.get("distinct") is not None
     if distinct:
         only(node.args["distinct"])
-    by_key = distinct and any(column.type.is_semi_structured for column in columns)
+    by_key = distinct and any(column.type.has_key for column in columns)
     grouped = any(node.args.get(key) for key in ("group", "having")) or any(p.value.aggregate for p in projections)
     sorting = expressions if grouped else expressions.in_clause(ORDER_BY)
     ordered = bind_order(sorting, node.args.get("order"), columns)
@@ -225,7 +224,8 @@ def _finish(
     if by_key:
         if any(not _of_outputs(item.this, columns) for item in ordered):
             raise errors.unsupported(
-                "ORDER BY of something that SELECT DISTINCT with VARIANT columns does not select", hint="Select it too."
+                "ORDER BY of something that SELECT DISTINCT with VARIANT or TIMESTAMP_TZ columns does not select",
+                hint="Select it too.",
             )
         target = distinct_rows(target, columns)
     elif distinct:

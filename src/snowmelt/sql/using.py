@@ -17,16 +17,15 @@ def bind_using(
 ) -> exp.Expr:
     """The condition that the named columns are equal. In the scope each of them is one column from then on."""
     conditions: list[exp.Expr] = []
-    for name in names:
-        left = _one_side(expressions, name, before)
-        right = _one_side(expressions, name, added)
+    pairs = [(name, _one_side(expressions, name, before), _one_side(expressions, name, added)) for name in names]
+    for name, left, right in pairs:
         conditions.append(expressions.compare(exp.EQ, left, right).tree)
         merged = {"RIGHT": right, "FULL": None}.get(side, left)
         if merged is None:
             values, type_ = expressions.same_type([left, right])
             merged = Bound(spark("coalesce(_0, _1)", values[0].tree, values[1].tree), type_)
         expressions.scope.merged[name] = merged
-        _hide(expressions, name, added if side != "RIGHT" else before)
+    _hide(expressions, frozenset(names), added)
     return exp.and_(*conditions)
 
 
@@ -43,10 +42,14 @@ def _one_side(expressions: BindsExpressions, name: str, sources: list[FromItem])
     return Bound(found[0].tree.copy(), found[0].type)
 
 
-def _hide(expressions: BindsExpressions, name: str, sources: list[FromItem]) -> None:
+def _hide(expressions: BindsExpressions, names: frozenset[str], sources: list[FromItem]) -> None:
+    """`*` has the merged columns where the left side has them, whatever the side they take their values from.
+
+    All names at once: a source that hides one is another object, which would not be found for the next.
+    """
     for index, source in enumerate(expressions.scope.sources):
         if any(source is hidden or source == hidden for hidden in sources):
-            expressions.scope.sources[index] = replace(source, hidden=source.hidden | {name})
+            expressions.scope.sources[index] = replace(source, hidden=source.hidden | names)
 
 
 def shared_names(before: list[FromItem], added: list[FromItem]) -> list[str]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlglot import exp
 
 from snowmelt.core import errors
 from snowmelt.sql.binders import BindsExpressions
 from snowmelt.sql.bound import Bound, position_of
 from snowmelt.sql.dialect import FROM_LAST
+from snowmelt.sql.frames import bind_frame
 from snowmelt.sql.notes import note_position
 
 _WHOLE_PARTITION = {"FIRST_VALUE", "LAST_VALUE", "NTH_VALUE"}
@@ -106,7 +109,7 @@ class WindowBinder:
             order = [(_reversed(item), value) for item, value in order]
             if node.args.get("spec") is not None:
                 raise errors.unsupported("NTH_VALUE … FROM LAST with a frame", hint="Reverse the order instead.")
-        frame = self._frame(node, has_order=bool(order))
+        frame = self._frame(node, [value for _, value in order])
         tree = _attach(
             bound.tree,
             partition=[part.tree for part in partition],
@@ -134,17 +137,17 @@ class WindowBinder:
         )
         return ordered, value
 
-    def _frame(self, node: exp.Window, *, has_order: bool) -> exp.WindowSpec | None:
+    def _frame(self, node: exp.Window, order: Sequence[Bound]) -> exp.WindowSpec | None:
         spec = node.args.get("spec")
         if isinstance(spec, exp.WindowSpec):
-            return spec.copy()
+            return bind_frame(spec, order)
         call = _call_of(node)
         name = call.name.upper() if isinstance(call, exp.Anonymous) else ""
-        if has_order and name in _WHOLE_PARTITION:
+        if order and name in _WHOLE_PARTITION:
             return exp.WindowSpec(
                 kind="ROWS", start="UNBOUNDED", start_side="PRECEDING", end="UNBOUNDED", end_side="FOLLOWING"
             )
-        if has_order and name in _ROW_BY_ROW:
+        if order and name in _ROW_BY_ROW:
             return exp.WindowSpec(kind="ROWS", start="UNBOUNDED", start_side="PRECEDING", end="CURRENT ROW")
         return None
 

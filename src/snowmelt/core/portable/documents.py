@@ -13,6 +13,8 @@ _DECIMAL = re.compile(r"-?(0|[1-9][0-9]*)\.[0-9]+")
 _SCIENTIFIC = re.compile(r"-?[0-9]+(\.[0-9]+)?[eE][+-]?[0-9]+")
 _WORDS = {"true": "true", "false": "false"}
 _DIGITS = 38
+_DEEPEST = 200
+"""Elements in elements. More of them would take the stack of whoever reads the result."""
 
 
 def parse_xml(text: str, converted: str) -> str | None:
@@ -26,10 +28,10 @@ def check_xml(text: str) -> str | None:
     if "<!DOCTYPE" in text:
         return "document types are not supported"
     try:
-        ElementTree.fromstring(text.strip())
+        root = ElementTree.fromstring(text.strip())
     except ElementTree.ParseError as problem:
         return str(problem)
-    return None
+    return "elements are nested too deeply" if _is_deep(root) else None
 
 
 def to_xml(text: str) -> str | None:
@@ -41,9 +43,19 @@ def _root(text: str) -> ElementTree.Element | None:
     if "<!DOCTYPE" in text:
         return None
     try:
-        return ElementTree.fromstring(text.strip())
+        root = ElementTree.fromstring(text.strip())
     except ElementTree.ParseError:
         return None
+    return None if _is_deep(root) else root
+
+
+def _is_deep(root: ElementTree.Element) -> bool:
+    level = [root]
+    for _ in range(_DEEPEST):
+        level = [child for element in level for child in element]
+        if not level:
+            return False
+    return True
 
 
 def _element(element: ElementTree.Element, converted: bool) -> str:

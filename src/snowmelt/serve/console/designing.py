@@ -17,7 +17,7 @@ from snowmelt.core import errors
 from snowmelt.design.antipatterns.on_designs import design_findings
 from snowmelt.design.building.project import project_files
 from snowmelt.design.conversation.filling import begin
-from snowmelt.design.conversation.state import Conversation, NotUnderstoodError
+from snowmelt.design.conversation.state import Conversation, NotUnderstoodError, check_length, tables_in
 from snowmelt.design.conversation.summary import summary
 from snowmelt.design.conversation.talking import reply
 from snowmelt.design.deciding import Decision, decide
@@ -26,6 +26,8 @@ from snowmelt.design.output.diagram import picture
 from snowmelt.design.output.writing import written
 from snowmelt.serve.protocol.bodies import Body, malformed, text
 
+_MOST_TABLES, _MOST_COLUMNS = 200, 5_000
+"""The server's processor is everybody's: a project of 200 tables takes 20 s of it."""
 _WRITTEN_AT = (1980, 1, 1, 0, 0, 0)
 """The same design gives the same archive."""
 
@@ -67,9 +69,19 @@ def _design_files(state: Conversation, design: Design) -> dict[str, str]:
 
 def _state(body: Body) -> Conversation:
     try:
-        return Conversation.model_validate(body.get("state"))
+        state = Conversation.model_validate(body.get("state"))
+        check_length(state.description)
     except ValidationError as error:
         raise malformed(f"'state' is no conversation: {error.errors()[0]['msg']}") from None
+    except NotUnderstoodError as error:
+        raise errors.configuration(str(error)) from None
+    tables = [table for _, table in tables_in(state)]
+    if len(tables) > _MOST_TABLES or sum(len(table.columns) for table in tables) > _MOST_COLUMNS:
+        raise errors.configuration(
+            f"The page designs at most {_MOST_TABLES} tables with {_MOST_COLUMNS:,} columns.",
+            hint="Write requirements.yaml and use `snowmelt design` on your own machine, which has no limit.",
+        )
+    return state
 
 
 def _shown(state: Conversation) -> dict[str, Any]:

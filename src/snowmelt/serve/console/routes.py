@@ -36,6 +36,7 @@ from snowmelt.serve.console.logins import (
 from snowmelt.serve.console.operating_routes import operating_routes
 from snowmelt.serve.console.overview import Overviews
 from snowmelt.serve.console.running import FIRST_ROWS, Pool, Started, ended_or_moved, ended_within
+from snowmelt.serve.console.shared_threads import SharedThreads
 from snowmelt.serve.console.values import MEDIA_TYPES, exported, rows_to_json
 from snowmelt.serve.protocol.bodies import Body, malformed, read_body, text
 from snowmelt.serve.protocol.logins import Logins
@@ -52,6 +53,8 @@ _STATUS = {
     "391920": 413, "390201": 429, "390202": 429, "000709": 404, "370002": 503,
 }  # fmt: skip
 _LONGEST_WAIT = 25.0
+_DESIGN_THREADS, _DESIGNS_WAITING = 2, 8
+"""Designing is work of the processor: it has threads of its own, and one user's requests wait for each other."""
 _MOST_ROWS = 5_000
 """Of one answer."""
 Endpoint = Callable[[Request, Visitor], Awaitable[Response]]
@@ -64,6 +67,7 @@ class Console:
         self._logins = logins
         self._sessions = sessions
         self._pool = Pool(account.settings.parallel_statements)
+        self._designers = SharedThreads(_DESIGN_THREADS, "snowmelt-design")
         self.visitors = Visitors(account, sessions, self._pool)
         self._live = Live(account)
         self._overviews = Overviews(Arrivals(account))
@@ -103,6 +107,7 @@ class Console:
         if self._operations is not None:
             self._operations.stop()
         self._pool.stop()
+        self._designers.stop()
 
     def operations(self) -> operating.Operations:
         """Made when they are first asked for: a server that starts needs none of what they import."""
@@ -253,12 +258,17 @@ class Console:
 
     # -- design ---------------------------------------------------------------------------------------------------
 
-    async def design(self, request: Request, _: Visitor) -> Response:
+    async def design(self, request: Request, visitor: Visitor) -> Response:
         """One step of the conversation. The page holds its state."""
-        return JSONResponse(await run_in_threadpool(design_step, await read_body(request)))
+        body = await read_body(request)
+        found = await self._designers.run(visitor.session.user, lambda: design_step(body), _DESIGNS_WAITING)
+        return JSONResponse(found)
 
-    async def design_archive(self, request: Request, _: Visitor) -> Response:
-        name, content = await run_in_threadpool(design_archive, await read_body(request))
+    async def design_archive(self, request: Request, visitor: Visitor) -> Response:
+        body = await read_body(request)
+        name, content = await self._designers.run(
+            visitor.session.user, lambda: design_archive(body), _DESIGNS_WAITING
+        )  # fmt: skip
         headers = {"content-disposition": f'attachment; filename="{name}.zip"'}
         return Response(content, media_type="application/zip", headers=headers)
 

@@ -7,7 +7,7 @@ import threading
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -18,6 +18,7 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.slots import LARGE_WAITING, overloaded
 from snowmelt.runtime.results import Result
 from snowmelt.runtime.session import Session
+from snowmelt.serve.console.shared_threads import SharedThreads
 from snowmelt.serve.console.values import columns_to_json, rows_to_json
 from snowmelt.sql.tokens import SqlText
 from snowmelt.state.ids import new_query_id
@@ -112,16 +113,16 @@ class Pool:
     """The threads that statements of all pages run in. How many are at work, the account's slots decide."""
 
     def __init__(self, parallel: int) -> None:
-        self._worksheets = ThreadPoolExecutor(2 * parallel + LARGE_WAITING, thread_name_prefix="snowmelt-worksheet")
-        self._pages = ThreadPoolExecutor(_PAGE_THREADS, thread_name_prefix="snowmelt-page")
+        self._worksheets = SharedThreads(2 * parallel + LARGE_WAITING, "snowmelt-worksheet")
+        self._pages = SharedThreads(_PAGE_THREADS, "snowmelt-page")
 
     def submit(self, started: Started, done: Callable[[Started], None]) -> None:
         threads = self._pages if started.worksheet is None else self._worksheets
-        threads.submit(_run, started, done)
+        threads.submit(started.session.user, lambda: _run(started, done))
 
     def stop(self) -> None:
-        self._worksheets.shutdown(wait=False, cancel_futures=True)
-        self._pages.shutdown(wait=False, cancel_futures=True)
+        self._worksheets.stop()
+        self._pages.stop()
 
 
 def _run(started: Started, done: Callable[[Started], None]) -> None:

@@ -23,8 +23,9 @@ from snowmelt.sql.dialect import call as invoke
 from snowmelt.sql.dialect import integer, spark, string
 from snowmelt.sql.functions import aggregates_statistics, array_sets
 from snowmelt.sql.functions.arguments import constant_integer
-from snowmelt.sql.functions.ordered_lists import gather, gather_by
+from snowmelt.sql.functions.ordered_lists import gather, gather_by, once
 from snowmelt.sql.functions.registry import Function, FunctionCall, aggregate, alias, first_type
+from snowmelt.sql.row_keys import key_of, one_zero
 
 COUNT_TYPE = int64(18)
 """What a count is when it divides: no group has 10^18 rows."""
@@ -42,15 +43,10 @@ def _refuse_distinct_window(call: FunctionCall) -> None:
         raise errors.unsupported(f"{call.name}(DISTINCT …) OVER")
 
 
-def comparable(value: exp.Expr, type_: DataType) -> exp.Expr:
-    """Something that Spark can compare and hash in place of the value."""
-    return variants.comparable(value) if type_.is_semi_structured else value
-
-
 def _counted(value: exp.Expr, type_: DataType) -> exp.Expr:
     """COUNT takes a JSON null for SQL NULL."""
     if not type_.is_semi_structured:
-        return value
+        return key_of(value, type_)
     return variants.comparable(spark("CASE WHEN NOT is_variant_null(_0) THEN _0 END", value))
 
 
@@ -64,11 +60,12 @@ def _count(call: FunctionCall) -> exp.Expr:
         return aggregated("count", *values, distinct=call.distinct)
     # Spark has no DISTINCT in windows.
     if len(values) == 1:
-        return spark("CAST(size(_0) AS BIGINT)", aggregated("collect_set", values[0]))
+        seen = once(aggregated("collect_set", values[0]), *call.types)
+        return spark("CAST(size(_0) AS BIGINT)", seen)
     row = invoke("struct", *values)
     complete = spark("NOT exists(_0, sm_e -> sm_e)", invoke("array", *[spark("_0 IS NULL", v) for v in values]))
     seen = aggregated("collect_set", spark("CASE WHEN _0 THEN _1 END", complete, row))
-    return spark("CAST(size(_0) AS BIGINT)", seen)
+    return spark("CAST(size(_0) AS BIGINT)", once(seen, *call.types))
 
 
 def _sum_type(types: tuple[DataType, ...]) -> DataType:
@@ -114,7 +111,7 @@ def _extreme(name: str, call: FunctionCall) -> exp.Expr:
 
 
 def _extreme_by(name: str, call: FunctionCall) -> exp.Expr:
-    value, key = call.args[0], comparable(call.args[1], call.types[1])
+    value, key = call.args[0], key_of(call.args[1], call.types[1])
     if len(call.args) == 2:
         return invoke(name, value, key)
     most = constant_integer(call, 2, 1)
@@ -140,10 +137,24 @@ def _array_agg(call: FunctionCall) -> exp.Expr:
     return _as_array(gather(call, call.args[0], call.types[0]), call.types[0])
 
 
+def _refuse_keyed(call: FunctionCall) -> None:
+    """For what counts values itself, and would count equal ones apart."""
+    if call.types[0].has_key:
+        raise errors.unsupported(f"{call.name} of {call.types[0].kind}", hint="Cast it first.")
+
+
+def _mode(call: FunctionCall) -> exp.Expr:
+    _refuse_keyed(call)
+    return invoke("mode", one_zero(call.args[0], call.types[0]))
+
+
+def _approx_count(call: FunctionCall) -> exp.Expr:
+    return invoke("approx_count_distinct", _counted(call.args[0], call.types[0]))
+
+
 def _array_unique_agg(call: FunctionCall) -> exp.Expr:
-    if call.types[0].is_semi_structured:
-        raise errors.unsupported(f"ARRAY_UNIQUE_AGG of {call.types[0].kind}")
-    return _as_array(invoke("collect_set", call.args[0]), call.types[0])
+    _refuse_keyed(call)
+    return _as_array(once(invoke("collect_set", call.args[0]), call.types[0]), call.types[0])
 
 
 def _as_array(elements: exp.Expr, type_: DataType) -> exp.Expr:
@@ -176,7 +187,7 @@ def _hash_agg(call: FunctionCall) -> exp.Expr:
     values: list[exp.Expr] = []
     for value, type_ in zip(call.args, call.types, strict=True):
         # Spark's hash passes over NULLs; the marks tell (NULL, 1) from (1, NULL).
-        values += [comparable(value, type_), spark("isnull(_0)", value)]
+        values += [key_of(value, type_), spark("isnull(_0)", value)]
     row = spark("CAST(_0 AS DECIMAL(19, 0))", invoke("xxhash64", *values))
     total = aggregated("sum", row, distinct=call.distinct)
     return spark("CAST(coalesce(_0, 0) % 9223372036854775807BD AS BIGINT)", total)
@@ -185,26 +196,30 @@ def _hash_agg(call: FunctionCall) -> exp.Expr:
 def _grouping(call: FunctionCall) -> exp.Expr:
     """One bit for each argument, the first the highest."""
     total: exp.Expr | None = None
-    for index, value in enumerate(reversed(call.args)):
-        bit = spark("CAST(grouping(_0) AS BIGINT) * _1", value, integer(2**index))
+    for index, (value, type_) in enumerate(zip(reversed(call.args), reversed(call.types), strict=True)):
+        bit = spark("CAST(grouping(_0) AS BIGINT) * _1", key_of(value, type_), integer(2**index))
         total = bit if total is None else spark("_1 + _0", total, bit)
     assert total is not None
     return total
 
 
 def _approx_top_k(call: FunctionCall) -> exp.Expr:
+    _refuse_keyed(call)
+    if call.types[0].kind is Kind.TIME:
+        raise errors.unsupported(f"{call.name} of TIME", hint="Cast it first.")
     most = constant_integer(call, 1, 1)
     if most is None or call.window:
         raise errors.unsupported("APPROX_TOP_K with a window or a number that is not constant")
+    value = one_zero(call.args[0], call.types[0])
     item = variants.to_variant(spark("sm_e.item"), call.types[0])
     pair = spark("to_variant_object(array(_0, CAST(sm_e.count AS VARIANT)))", item)
-    pairs = spark("transform(_0, sm_e -> _1)", invoke("approx_top_k", call.args[0], integer(most)), pair)
+    pairs = spark("transform(_0, sm_e -> _1)", invoke("approx_top_k", value, integer(most)), pair)
     return variants.from_elements(pairs)
 
 
 _SUM = aggregate("SUM", "num", _sum_type, _sum, accepts="distinct")
 _ARRAY_AGG = aggregate("ARRAY_AGG", "any", ARRAY, _array_agg, accepts="distinct order")
-_HLL = aggregate("APPROX_COUNT_DISTINCT", "any", INTEGER, "approx_count_distinct(_0)", accepts="distinct")
+_HLL = aggregate("APPROX_COUNT_DISTINCT", "any", INTEGER, _approx_count, accepts="distinct")
 _BIT_AND = aggregate("BITAND_AGG", "int", INTEGER, "bit_and(_0)")
 _BIT_OR = aggregate("BITOR_AGG", "int", INTEGER, "bit_or(_0)")
 _BIT_XOR = aggregate("BITXOR_AGG", "int", INTEGER, "bit_xor(_0)")
@@ -220,7 +235,7 @@ FUNCTIONS: tuple[Function, ...] = (
     aggregate("MIN_BY", "any, any, int", _extreme_by_type, lambda call: _extreme_by("min_by", call), least=2),
     aggregate("MAX_BY", "any, any, int", _extreme_by_type, lambda call: _extreme_by("max_by", call), least=2),
     aggregate("ANY_VALUE", "any", first_type, "any_value(_0)"),
-    aggregate("MODE", "any", first_type, "mode(_0)"),
+    aggregate("MODE", "any", first_type, _mode),
     aggregate("LISTAGG", "str, str", VARCHAR, _listagg, least=1, accepts="distinct order"),
     _ARRAY_AGG,
     *alias(_ARRAY_AGG, "ARRAYAGG"),

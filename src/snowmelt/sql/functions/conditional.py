@@ -8,23 +8,15 @@ from sqlglot import exp
 
 from snowmelt.core import errors
 from snowmelt.core.types import BOOLEAN, FLOAT, DataType, Kind, number
-from snowmelt.sql import variants
 from snowmelt.sql.building import bind
 from snowmelt.sql.casts import cast
 from snowmelt.sql.coercion import common_type, comparison_type
 from snowmelt.sql.dialect import call as spark_call
 from snowmelt.sql.dialect import spark
 from snowmelt.sql.functions.registry import FunctionCall, alias, first_type, scalar
-from snowmelt.sql.temporal import tz_instant
+from snowmelt.sql.row_keys import key_of
 
 _ZERO = number(1, 0)
-
-
-def _orderable(tree: exp.Expr, type_: DataType) -> exp.Expr:
-    """What Spark can compare in place of a value."""
-    if type_.is_semi_structured:
-        return bind(tree, variants.comparable)
-    return tz_instant(tree) if type_.kind is Kind.TIMESTAMP_TZ else tree
 
 
 def _comparable_pair(call: FunctionCall, left: int, right: int) -> tuple[exp.Expr, exp.Expr]:
@@ -32,7 +24,7 @@ def _comparable_pair(call: FunctionCall, left: int, right: int) -> tuple[exp.Exp
     if target is None:
         raise errors.invalid_argument_types(call.name, f"{call.types[left]}, {call.types[right]}")
     first, second = (
-        _orderable(cast(call.args[index], call.types[index], target, call.context), target) for index in (left, right)
+        key_of(cast(call.args[index], call.types[index], target, call.context), target) for index in (left, right)
     )
     return first, second
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from snowmelt.core import errors
-from snowmelt.core.types import DataType
+from snowmelt.core.types import DataType, Kind
 from snowmelt.sql.dialect import call as invoke
 from snowmelt.sql.dialect import integer, spark, string
 from snowmelt.sql.functions.registry import FunctionCall
@@ -15,7 +15,7 @@ _VALUE = "v"
 
 def gather(call: FunctionCall, value: exp.Expr, type_: DataType) -> exp.Expr:
     """The values of the group, without NULLs, as a Spark ARRAY: in the call's order, distinct if asked."""
-    if call.distinct and type_.is_semi_structured:
+    if call.distinct and type_.has_key:
         raise errors.unsupported(f"{call.name}(DISTINCT …) of {type_.kind}")
     return gather_by(value, type_, call.order, distinct=call.distinct)
 
@@ -24,7 +24,7 @@ def gather_by(value: exp.Expr, type_: DataType, order: tuple[exp.Ordered, ...], 
     """Like `gather`, in an order of the caller's."""
     collect = "collect_set" if distinct else "collect_list"
     if not order:
-        return invoke(collect, value)
+        return once(invoke(collect, value), type_) if distinct else invoke(collect, value)
     descending = [bool(item.args.get("desc")) for item in order]
     # Spark sorts structs by itself when every key goes the same way and the value can be compared.
     sortable = len(set(descending)) == 1 and not type_.is_semi_structured
@@ -40,7 +40,13 @@ def gather_by(value: exp.Expr, type_: DataType, order: tuple[exp.Ordered, ...], 
         ordered = invoke("sort_array", entries, exp.Boolean(this=not descending[0]))
     else:
         ordered = spark("array_sort(_0, (sm_l, sm_r) -> _1)", entries, _comparison(descending))
-    return spark("transform(_0, sm_e -> sm_e.v)", ordered)
+    values = spark("transform(_0, sm_e -> sm_e.v)", ordered)
+    return once(values, type_) if distinct else values
+
+
+def once(values: exp.Expr, *types: DataType) -> exp.Expr:
+    """The members of a `collect_set` of such values, each once: Spark's sets have NaN as often as it came."""
+    return invoke("array_distinct", values) if any(type_.kind is Kind.FLOAT for type_ in types) else values
 
 
 def _comparison(descending: list[bool]) -> exp.Expr:

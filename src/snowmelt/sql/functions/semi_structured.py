@@ -33,8 +33,10 @@ _END = "snowmelt: end of document"
 """Follows a document that is parsed as the first element of an array: Spark's parser ignores what is behind the
 first value, so a document is whole only if this is still seen behind it."""
 
-_LEFT_OUT = r'(?<=,|\[(?!\s{0,20}\]))\s{0,20}(?=[,\]])(?=(?:[^"]*+"(?:[^"\\]++|\\.)*+")*+[^"]*+\z)'
-"""Where an element of an array is left out, outside of texts: an even number of quotes follows."""
+_PIECES = r'"(?:[^"\\]++|\\[\s\S])*+"?|[^"]++'
+"""The texts of a document, and what is between them."""
+_LEFT_OUT = r"(?<=,|\[(?!\s{0,20}\]))\s{0,20}(?=[,\]])"
+"""Where an element of an array is left out, between two texts."""
 
 _NO_SUCH_TYPE = {
     "BINARY": "BINARY values become text in a VARIANT.",
@@ -85,7 +87,12 @@ def _whole(document: exp.Expr, otherwise: exp.Expr) -> exp.Expr:
 def _loosely(text: exp.Expr) -> exp.Expr:
     """What is no JSON to Spark and is to Snowflake: keys without quotes, `'`, NaN, elements that are left out."""
     undefined = string(f'"{UNDEFINED}"')
-    filled = spark("regexp_replace(_0, _1, _2)", text, string(_LEFT_OUT), undefined)
+    # Piece by piece: one pattern that looked ahead for the quotes to come would look at all of it from every comma.
+    filled = spark(
+        "array_join(transform(regexp_extract_all(_0, _1, 0), "
+        "sm_piece -> if(startswith(sm_piece, _4), sm_piece, regexp_replace(sm_piece, _2, _3))), '')",
+        text, string(_PIECES), string(_LEFT_OUT), undefined, string('"'),
+    )  # fmt: skip
     return variants.parse_with_undefined(
         filled, lambda given: _wrapped("from_json(_0, 'variant', map('allowUnquotedFieldNames', 'true'))", given)
     )

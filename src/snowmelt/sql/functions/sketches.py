@@ -13,10 +13,10 @@ from snowmelt.sql import variants
 from snowmelt.sql.building import bind, fail
 from snowmelt.sql.dialect import call as invoke
 from snowmelt.sql.dialect import integer, spark
-from snowmelt.sql.functions.aggregates import comparable
 from snowmelt.sql.functions.arguments import constant_integer
 from snowmelt.sql.functions.hashes import row_hash
 from snowmelt.sql.functions.registry import Function, FunctionCall, aggregate, alias, scalar
+from snowmelt.sql.row_keys import key_of, one_zero
 
 BITMAP = binary(4096)
 
@@ -24,7 +24,8 @@ BITMAP = binary(4096)
 def _accumulate(call: FunctionCall) -> exp.Expr:
     """Of any type: what compares equal has the same text."""
     value, type_ = call.args[0], call.types[0]
-    text = spark("to_json(struct(_0))", comparable(value, type_)) if type_.is_semi_structured else value
+    text = spark("CASE WHEN _1 IS NOT NULL THEN to_json(struct(_0)) END", key_of(value, type_), value)
+    text = text if type_.has_key else one_zero(value, type_)
     return spark("hll_sketch_agg(CAST(_0 AS STRING))", text)
 
 
