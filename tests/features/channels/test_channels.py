@@ -348,6 +348,11 @@ def test_without_the_privilege_there_is_no_channel(lake: Lake) -> None:
     assert committed(channel) == "1"
     with pytest.raises(SnowmeltError, match="Insufficient privileges"):
         channel.insert_rows([{"id": 2, "more": 1}], "2")
+    for container in ("SCHEMA public", "DATABASE snowmelt"):
+        admin.execute(f"REVOKE USAGE ON {container} FROM ROLE writer")
+        with pytest.raises(SnowmeltError, match="does not exist or not authorized"):
+            channel.insert_rows([{"id": 2}], "2")
+        admin.execute(f"GRANT USAGE ON {container} TO ROLE writer")
     admin.execute("REVOKE INSERT ON TABLE t FROM ROLE writer")
     with pytest.raises(SnowmeltError, match="Insufficient privileges"):
         channel.insert_rows([{"id": 2}], "2")

@@ -27,7 +27,7 @@ from snowmelt.ingest.channels.ports import (
     RowError,
     Ticket,
 )
-from snowmelt.runtime.rights.enforcement import may_evolve, require_object
+from snowmelt.runtime.rights.enforcement import is_hidden, may_evolve, require_object
 from snowmelt.runtime.run import Run
 from snowmelt.sql.statements.base import NameRef
 from snowmelt.sql.tokens import SqlText
@@ -179,6 +179,9 @@ class Channels:
             failure = channel_errors.table_gone(channel.state.name, str(writer.table.name))
             writer.fence(channel, failure)
             raise failure
+        with run.state.read() as state:
+            if is_hidden(state, writer.table, run.session.id):
+                raise errors.not_found("Table", str(writer.table.name))
         require_object(run, "INSERT", writer.table)
         return writer.table
 

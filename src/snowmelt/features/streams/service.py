@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from snowmelt.core import errors
-from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import ObjectName, split_name
 from snowmelt.features.streams import errors as stream_errors
 from snowmelt.features.streams import offsets, tracking
@@ -17,9 +16,10 @@ from snowmelt.features.streams.changes import METADATA_COLUMNS, TableChanges
 from snowmelt.features.streams.definitions import STREAM, StreamMode
 from snowmelt.features.streams.views import ViewChanges, changes_of_view
 from snowmelt.runtime.resolver import StatementCatalog
+from snowmelt.runtime.rights.enforcement import is_hidden
 from snowmelt.runtime.stream_windows import StreamWindow
 from snowmelt.sql.relations import ChangeSpan, Relation, RelationColumn, TimeTravel
-from snowmelt.state.model import RELATIONS, CatalogObject, TableDefinition, TableVersion, ViewDefinition
+from snowmelt.state.model import CatalogObject, TableDefinition, TableVersion, ViewDefinition
 from snowmelt.state.store import StateReader, StateTransaction
 from snowmelt.state.stream_model import StreamState
 
@@ -191,12 +191,9 @@ def find(run: Run, state: StateReader, name: str) -> CatalogObject:
 
 def _require_source(catalog: StatementCatalog, stream: CatalogObject, source: CatalogObject) -> None:
     """A stream asks for SELECT on what it is on; who may not know of that is not told its name."""
-    try:
-        catalog.require("SELECT", source)
-    except SnowmeltError:
-        if catalog.state.catalog.find(source.name, RELATIONS, catalog.run.session.id) is None:
-            raise errors.not_found("Object", str(stream.name)) from None
-        raise
+    if is_hidden(catalog.state, source, catalog.run.session.id):
+        raise errors.not_found("Object", str(stream.name))
+    catalog.require("SELECT", source)
 
 
 def _relation(named: CatalogObject, columns: tuple[RelationColumn, ...], query: exp.Query) -> Relation:

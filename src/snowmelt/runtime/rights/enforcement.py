@@ -92,6 +92,15 @@ def require_object(
     require(run, (privilege,), found_object(item), authority=authority)
 
 
+def is_hidden(state: StateReader, item: CatalogObject, session_id: str) -> bool:
+    """Whether somebody may not know of what an id led to: an id passes by the schema and database it is in."""
+    name, kinds = item.name, [item.kind]
+    return (
+        state.catalog.find(name, kinds, session_id) is None
+        and state.whole_catalog.find(name, kinds, session_id) is not None
+    )
+
+
 def require_on_account(run: CheckedStatement, privilege: str) -> None:
     require(run, (privilege,), RightsTarget(ACCOUNT, ACCOUNT_NAME, _THE_ACCOUNT))
 
