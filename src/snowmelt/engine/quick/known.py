@@ -13,6 +13,7 @@ from snowmelt.engine.quick.lists import arguments_of
 from snowmelt.engine.quick.types import STRING, TIME, TIMESTAMP, VARIANT, NotQuick, SparkType, of_node
 
 _TYPES = {
+    "array_join": STRING,
     "concat": STRING,
     "concat_ws": STRING,
     "date_format": STRING,
