@@ -48,7 +48,9 @@ def test_rights_that_end_end_everything_made_with_them(session: Session) -> None
             for sql in _READS:
                 with pytest.raises(SnowmeltError) as refused:
                     reader.execute(sql)
-                assert "not authorized" in refused.value.text, (right, sql, refused.value.text)
+                # Without the database, what the role made is itself hidden, and functions are unknown.
+                known = "not authorized" in refused.value.text or "DATABASE" in right
+                assert known, (right, sql, refused.value.text)
             session.execute(f"GRANT {right} TO ROLE {role}")
             reader.execute("SELECT * FROM st")
     finally:
