@@ -11,7 +11,7 @@ import pytest
 
 from snowmelt.accounts import open_account
 from snowmelt.core.names import ObjectName
-from snowmelt.ingest import HttpServer as ServerAddress
+from snowmelt.ingest import Server as ServerAddress
 from snowmelt.ingest import StreamingIngestClient
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.session import Session
