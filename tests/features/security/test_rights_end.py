@@ -33,10 +33,10 @@ _READS = (
 
 def test_rights_that_end_end_everything_made_with_them(session: Session) -> None:
     database, role = str(session.database), f"READER_{session.id}"
-    session.execute(f"CREATE ROLE {role}")
+    session.execute_script(f"CREATE ROLE {role}; CREATE USER {role} DEFAULT_SECONDARY_ROLES = ()")
+    session.execute(f"GRANT ROLE {role} TO USER {role}")
     session.execute_script(_SETUP.format(role=role, database=database))
-    reader = session.account.session(role=role, database=database, schema="MINE", warehouse="COMPUTE_WH")
-    reader.secondary_roles = ()
+    reader = session.account.session(user=role, role=role, database=database, schema="MINE", warehouse="COMPUTE_WH")
     try:
         reader.execute_script(_MADE)
         session.execute("INSERT INTO far.top VALUES ('since', 2)")
@@ -55,4 +55,4 @@ def test_rights_that_end_end_everything_made_with_them(session: Session) -> None
             reader.execute("SELECT * FROM st")
     finally:
         reader.close()
-        session.execute(f"DROP ROLE {role}")
+        session.execute_script(f"DROP USER {role}; DROP ROLE {role}")
