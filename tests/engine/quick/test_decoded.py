@@ -46,6 +46,8 @@ def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
     settings = Settings(spark=SPARK, quick=QuickSettings())
     with open_account(tmp_path_factory.mktemp("decoded"), settings=settings) as account:
         session = account.session()
+        # Each question is to reach the files, also one that was answered a moment ago.
+        session.execute("ALTER ACCOUNT SET USE_CACHED_RESULT = FALSE")
         session.execute(f"CREATE TABLE every ({TYPES})")
         for row in ROWS:
             session.execute(f"INSERT INTO every {row}")
