@@ -39,6 +39,8 @@ class FaultySource:
     kind: str
     event = "batch"
     """What a run logs for each batch."""
+    batches = 3
+    """Of so many, and more, the first run is killed."""
     first = 600
     """Records that are there before the first run."""
     whole = False
@@ -274,7 +276,8 @@ class FaultyLog(FaultyPostgres):
     """PostgreSQL by its log: what is bad is a word in a column that was a number."""
 
     event = "changes landed"
-    first = 20_000
+    batches = 1
+    first = 6_000
 
     def __init__(self) -> None:
         self.server = EmbeddedPostgres(LOGICAL_REPLICATION)

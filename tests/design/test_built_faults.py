@@ -67,7 +67,7 @@ def test_rows_are_those_of_the_source_whatever_went_wrong(
         variables["MART_URL"] = empty_schema(postgres_url)
     clean = faulty.clean
     faulty.fill()
-    killed_in_the_middle(project, batches=3, event=faulty.event, **variables)
+    killed_in_the_middle(project, batches=faulty.batches, event=faulty.event, **variables)
     with driving(project, **variables) as driver:
         assert driver.call("run") == 0, driver.told()[-4000:]
         assert driver.rows(ROWS.format(clean))[0] == faulty.rows()
