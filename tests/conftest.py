@@ -26,8 +26,9 @@ SPARK = {
     "spark.default.parallelism": "2",
 }
 # No query of the tests is large enough to be worth Java's second compiler, which takes half of Java's time.
-# The programs that tests start have this from here too.
-os.environ["SPARK_SUBMIT_OPTS"] = "-XX:TieredStopAtLevel=1"
+# With one compiler Java keeps 48 MB for compiled code, which thousands of tests in one process fill; with two it
+# keeps 240. The programs that tests start have this from here too.
+os.environ["SPARK_SUBMIT_OPTS"] = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

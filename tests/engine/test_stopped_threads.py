@@ -105,5 +105,7 @@ def test_a_class_that_is_never_initialized_again_is_the_process_fault() -> None:
     assert fault_of(Exception(damaged)) is Fault.DAMAGED
     stopped = f"{damaged}\nCaused by: java.lang.ExceptionInInitializerError: Exception java.lang.ThreadDeath"
     assert fault_of(Exception(stopped)) is Fault.DAMAGED
+    full = "java.lang.VirtualMachineError: Out of space in CodeCache for adapters"
+    assert fault_of(Exception(full)) is Fault.DAMAGED
     assert fault_of(Exception("java.lang.ThreadDeath")) is Fault.HALTED
     assert fault_of(Exception("java.lang.NoClassDefFoundError: org/postgresql/Driver")) is None

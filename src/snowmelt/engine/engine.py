@@ -154,7 +154,7 @@ class SparkEngine:
                 # By mistake, in place of a task that ended just then; who meant this one is told otherwise.
                 raise errors.EngineLostError("another statement was stopped", innocent=True) from error
             if fault is Fault.DAMAGED:
-                APPLICATION.condemn(life, "a part of Spark could not be initialized")
+                APPLICATION.condemn(life, "Spark's process was damaged")
                 raise errors.EngineLostError(translated.message) from error
             if fault is Fault.NO_MEMORY:
                 # Any thread of that process may have been hit. This statement is told; all others begin again.

@@ -23,12 +23,17 @@ _QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'")
 
 
 _NO_MEMORY = re.compile(
-    r"java\.lang\.OutOfMemoryError: (?:Java heap space|GC overhead|Metaspace|unable to create native)"
+    r"java\.lang\.OutOfMemoryError: "
+    r"(?:Java heap space|GC overhead|Metaspace|Compressed class space|unable to create native)"
 )
 _TOO_MUCH = re.compile(r"OutOf(?:Direct)?MemoryError|Not enough memory to build and broadcast")
 _HALTED = "java.lang.ThreadDeath"
-_DAMAGED = "NoClassDefFoundError: Could not initialize class"
-"""The first thread that needs a class initializes it. If that one is stopped, Java never tries again."""
+_DAMAGED = re.compile(
+    # The first thread that needs a class initializes it. If that one is stopped, Java never tries again.
+    r"NoClassDefFoundError: Could not initialize class"
+    # The place for compiled code is full: no new class goes on from there.
+    r"|VirtualMachineError: "
+)
 
 
 class Fault(Enum):
@@ -46,7 +51,7 @@ def fault_of(error: BaseException) -> Fault | None:
     text = _causes(error)
     if _NO_MEMORY.search(text):
         return Fault.NO_MEMORY
-    if _DAMAGED in text:
+    if _DAMAGED.search(text):
         return Fault.DAMAGED
     return Fault.HALTED if _HALTED in text else None
 

@@ -37,7 +37,10 @@ def _rank(spec: exp.WindowSpec, side: str) -> int:
     word = value.upper() if isinstance(value, str) else None
     if word == "CURRENT ROW" or value is None:
         return _CURRENT
-    return _RANKS[word, str(direction).upper()]
+    rank = _RANKS.get((word, str(direction).upper()))
+    if rank is None:
+        raise _invalid("each side is CURRENT ROW, or a distance or UNBOUNDED, and then PRECEDING or FOLLOWING")
+    return rank
 
 
 def _check_bound(bound: exp.Expr, order: Sequence[Bound], *, by_value: bool) -> None:
