@@ -17,6 +17,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
 from tests.crash.workload import SHARED, State, read_log, views
+from tests.support.waiting import DEADLINE
 
 FOREIGN = "foreign"
 ROOT = Path(__file__).parents[2]
@@ -58,7 +59,7 @@ class Zygote:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.close()
-        self._process.wait(30)
+        self._process.wait(DEADLINE)
         self._process.stdout.close()
 
 

@@ -16,7 +16,7 @@ from tests.crash.inspection import check_at_rest, contents
 from tests.crash.serving import served
 from tests.crash.test_processes import small_spark
 from tests.support.java import java_of
-from tests.support.waiting import wait_until
+from tests.support.waiting import DEADLINE, wait_until
 from tests.support.wire import WireSession
 
 STOP_SECONDS = 30
@@ -54,7 +54,7 @@ def test_a_server_at_work_stops_in_time(tmp_path: Path, number: signal.Signals) 
         began = time.monotonic()
         assert server.process.end(number) == (0 if number == signal.SIGTERM else 130), server.process.printed
         assert time.monotonic() - began < STOP_SECONDS
-        waiting.join(60)
+        waiting.join(DEADLINE)
         assert not answers[0]["success"]
         assert (answers[0]["code"], answers[0]["data"]["sqlState"]) == ("370005", "57P01")
         assert "The server is being stopped" in answers[0]["message"]

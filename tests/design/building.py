@@ -20,7 +20,7 @@ from snowmelt.design.deciding import decide
 from snowmelt.design.making.designing import design
 from snowmelt.design.requirements.model import Requirements
 from snowmelt.design.requirements.reading import to_yaml
-from tests.support.waiting import wait_until
+from tests.support.waiting import DEADLINE, wait_until
 
 HERE = Path(__file__).parent
 PROJECTS: dict[str, dict[str, Any]] = yaml.safe_load((HERE / "projects.yaml").read_text(encoding="utf-8"))
@@ -183,7 +183,7 @@ class Streamed:
     def end(self, number: signal.Signals) -> None:
         """As a terminal or a supervisor would: for the whole group."""
         os.killpg(self.process.pid, number)
-        self.process.wait(240)
+        self.process.wait(DEADLINE)
         # `make` may end before what it started.
         wait_until(lambda: not _is_there(self.process.pid), "the group ends")
 

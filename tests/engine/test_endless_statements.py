@@ -20,7 +20,7 @@ from snowmelt.runtime.session import Session
 from tests.clients.server import PASSWORD, serving
 from tests.conftest import SPARK
 from tests.support.java import java_of
-from tests.support.waiting import wait_until
+from tests.support.waiting import DEADLINE, wait_until
 from tests.support.wire import WireSession
 
 MILLION = 1_000_000
@@ -104,7 +104,7 @@ def test_many_of_them_lock_nobody_out(busy: Account) -> None:
             hog.abort(id)
         began = time.monotonic()
         for thread in threads:
-            thread.join(240)
+            thread.join(DEADLINE)
         assert time.monotonic() - began < STOPPED
         assert {answer["code"] for answer in answers} == {"000604"}
         (java,) = java_of(os.getpid())
@@ -130,7 +130,7 @@ def cancelled(session: Session, statement: str, beside: Session) -> float:
     assert beside.execute("SELECT SUM(n) FROM small").rows() == [(45,)]
     began = time.monotonic()
     session.cancel()
-    thread.join(240)
+    thread.join(DEADLINE)
     took = time.monotonic() - began
     assert [error.code for error in outcome] == ["000604"]
     return took

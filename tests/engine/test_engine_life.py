@@ -21,7 +21,7 @@ from tests.clients.server import serving
 from tests.conftest import SPARK
 from tests.crash.inspection import check_at_rest
 from tests.support.java import java_of, kill_java
-from tests.support.waiting import wait_until
+from tests.support.waiting import DEADLINE, wait_until
 
 ROWS = 330
 LONG = f"SELECT COUNT(*) FROM numbers a, numbers b, numbers c WHERE a.n + b.n + c.n < 0 OR a.n + b.n + c.n > {3 * ROWS}"
@@ -70,7 +70,7 @@ def killed_during(session: Session, statement: str) -> Any:
     thread, outcome = begin(session, statement)
     assert not outcome, "the statement was too quick to be killed in"
     old = kill_java(os.getpid())
-    thread.join(240)
+    thread.join(DEADLINE)
     assert old not in java_of(os.getpid())
     return outcome[0]
 
@@ -113,7 +113,7 @@ def test_at_rest_with_clients_around(life: Account) -> None:
     for client in clients:
         client.start()
     for client in clients:
-        client.join(240)
+        client.join(DEADLINE)
     assert sorted(outcomes) == [total + number for number in range(4)]
     assert one(session, "SELECT MAX(twice(doubled)) + $half FROM mine") == 4 * (ROWS - 1) + 7
     assert len(java_of(os.getpid())) == 1
@@ -194,7 +194,7 @@ def test_it_dies_again_and_again(life: Account) -> None:
     await_ready(life)
     wait_until(lambda: bool(session.running and life.engine.jobs([session.running.query_id])), "it runs again")
     kill_java(os.getpid())
-    thread.join(240)
+    thread.join(DEADLINE)
     assert (outcome[0].code, outcome[0].transient) == ("000603", True)
     assert "Run it again" in outcome[0].text
 

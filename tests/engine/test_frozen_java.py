@@ -20,7 +20,7 @@ from snowmelt.serve.client import RemoteSession
 from tests.conftest import SPARK
 from tests.crash.serving import Server, served
 from tests.support.java import java_of
-from tests.support.waiting import wait_until
+from tests.support.waiting import DEADLINE, wait_until
 
 SILENCE = 6
 """Seconds. A busy machine that answers later than that only costs another process."""
@@ -102,7 +102,7 @@ def test_statements_before_and_while_it_is_frozen(tmp_path: Path) -> None:
         wait_until(lambda: pid not in java_of(server.process.process.pid), "the frozen process is gone")
 
         for thread, _ in (first, second):
-            thread.join(600)
+            thread.join(DEADLINE)
         # Both began again, and the second reads what was committed when it came.
         assert first[1] == [[(0,)]]
         assert second[1] in ([[(TOTAL,)]], [[(TOTAL + 1000,)]])
@@ -119,7 +119,7 @@ def test_statements_before_and_while_it_is_frozen(tmp_path: Path) -> None:
         pid = frozen(server)
         server.session.execute(f"SELECT SYSTEM$CANCEL_QUERY('{query}')")
         assert pid in java_of(server.process.process.pid), "before Spark was replaced"
-        cancelled[0].join(600)
+        cancelled[0].join(DEADLINE)
         assert cancelled[1][0].code == "000604", cancelled[1]
         assert server.session.execute("SELECT COUNT(*) FROM numbers").rows() == [(ROWS + 1,)]
         for session in (at_work, while_frozen, to_cancel):
@@ -132,11 +132,11 @@ def test_statements_before_and_while_it_is_frozen(tmp_path: Path) -> None:
 def test_stopping_the_server_while_it_is_frozen(tmp_path: Path) -> None:
     with a_server(tmp_path) as server:
         waiting = asking(server.new_session(), "SELECT SUM(n) FROM numbers WHERE n > 0")
-        waiting[0].join(600)
+        waiting[0].join(DEADLINE)
         pid = frozen(server)
         waiting = asking(server.new_session(), "SELECT SUM(n) FROM numbers WHERE n > 1")
         server.stop()
-        waiting[0].join(600)
+        waiting[0].join(DEADLINE)
         assert isinstance(waiting[1][0], SnowmeltError), "whoever waits is told"
         wait_until(lambda: not Path(f"/proc/{pid}").exists(), "no process is left behind")
 

@@ -14,7 +14,7 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.serve.client import RemoteSession
 from tests.crash.serving import Server, served
 from tests.support.java import java_of
-from tests.support.waiting import wait_until
+from tests.support.waiting import DEADLINE, wait_until
 
 CONFIG = """
 [quick]
@@ -90,7 +90,7 @@ def test_a_statement_that_takes_all_memory(server: Server, statement: str) -> No
     assert (caught.value.code, caught.value.transient) == ("300002", False)
     assert "spark.driver.memory" in caught.value.text
 
-    other.join(600)
+    other.join(DEADLINE)
     assert outcome == [[(0,)]], "what ran beside it began again"
     assert server.session.execute("SELECT COUNT(*), MAX(n) FROM big").rows() == [(ROWS, ROWS - 1)]
     assert server.session.execute("SELECT COUNT(*) FROM target").rows() == [(0,)], "nothing of it was written"

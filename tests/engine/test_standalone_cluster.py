@@ -16,12 +16,13 @@ import pyspark
 import pytest
 
 from tests.support.ports import free_port
+from tests.support.waiting import DEADLINE
 
 pytestmark = pytest.mark.slow
 HOME = Path(pyspark.__file__).parent
 
 
-def wait_for(port: int, deadline: float = 60) -> None:
+def wait_for(port: int, deadline: float = DEADLINE) -> None:
     end = time.monotonic() + deadline
     while time.monotonic() < end:
         with socket.socket() as probe:
@@ -59,7 +60,7 @@ def master_url(tmp_path: Path) -> Iterator[str]:
         for process in (worker, master):
             if process is not None:
                 process.terminate()
-                process.wait(30)
+                process.wait(DEADLINE)
 
 
 STATEMENTS = """

@@ -36,6 +36,7 @@ from snowmelt.extract_load.stores.opening import open_store
 from snowmelt.state.ids import new_id
 from tests.extract_load.web import Web
 from tests.support.postgres import empty_schema
+from tests.support.waiting import DEADLINE
 
 BATCH = 2
 """Rows of a batch: few, so that there are some."""
@@ -116,7 +117,7 @@ class KafkaRig(Rig):
     def __init__(self, bootstrap: str) -> None:
         self.bootstrap, self.topic = bootstrap, f"orders-{new_id()}"
         admin = AdminClient({"bootstrap.servers": bootstrap})
-        admin.create_topics([NewTopic(self.topic, 3, 1)])[self.topic].result(60)
+        admin.create_topics([NewTopic(self.topic, 3, 1)])[self.topic].result(DEADLINE)
         self.producer = Producer({"bootstrap.servers": bootstrap})
 
     def add(self, *records: Record) -> None:

@@ -45,7 +45,7 @@ def program(
     finally:
         process.terminate()
         try:
-            process.wait(30)
+            process.wait(DEADLINE)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

@@ -18,7 +18,7 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.extract_load import Batch, Extractor, FilesLoader, Flow, run_flow
 from snowmelt.extract_load.destinations.claims import Claim
 from snowmelt.extract_load.stores.local import LocalStore
-from tests.support.waiting import wait_until
+from tests.support.waiting import DEADLINE, wait_until
 
 NOW = "2024-01-01T00:00:00+00:00"
 
@@ -56,7 +56,7 @@ def test_one_of_two_runs_goes_on(tmp_path: Path) -> None:
     other = context.Process(target=hold, args=(tmp_path, loaded))
     other.start()
     try:
-        assert loaded.wait(120)
+        assert loaded.wait(DEADLINE)
         with closing(loader(tmp_path)) as refused, pytest.raises(SnowmeltError, match="Another run of flow writes"):
             run_flow(Flow("flow", Numbers(5), refused, attempts=1))
         assert written(tmp_path) == [1]

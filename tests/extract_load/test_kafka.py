@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 from snowmelt.extract_load import Batch, KafkaExtractor, SourceRefusedError, SourceUnavailableError
 from tests.extract_load.rigs import KafkaRig
 from tests.features.connectors.kafka_stack import free_port
-from tests.support.waiting import wait_until
+from tests.support.waiting import DEADLINE, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -62,10 +62,10 @@ def test_messages_that_are_gone_are_told(kafka_servers: str) -> None:
         rig.send(json.dumps({"id": number}).encode(), "k")
     admin = AdminClient({"bootstrap.servers": kafka_servers})
     parts = [TopicPartition(rig.topic, number) for number in range(3)]
-    ends = {part: admin.list_offsets({part: OffsetSpec.latest()})[part].result(60).offset for part in parts}
+    ends = {part: admin.list_offsets({part: OffsetSpec.latest()})[part].result(DEADLINE).offset for part in parts}
     gone = [TopicPartition(rig.topic, part.partition, end) for part, end in ends.items() if end > 3]
     for result in admin.delete_records(gone).values():
-        result.result(60)
+        result.result(DEADLINE)
     with pytest.raises(SourceRefusedError, match=r"messages 3 to 5 of partition . are deleted already"):
         list(rig.extractor().extract(last(batches)))
     fewer = json.dumps({"offsets": {"0": 99, "1": 99, "2": 99}})

@@ -15,6 +15,7 @@ from tests.extract_load import child
 from tests.extract_load.loading import records, rows
 from tests.extract_load.test_destinations import DeltaTarget, FilesTarget, PostgresTarget
 from tests.extract_load.test_iceberg import Readers, Table
+from tests.support.waiting import DEADLINE
 
 FILES = 3
 pytestmark = pytest.mark.slow
@@ -26,7 +27,7 @@ def run_killed_at(step: int, kind: str, target: str, folder: Path) -> bool:
     context.set_forkserver_preload(["tests.extract_load.child"])
     process = context.Process(target=child.main, args=(kind, target, str(folder), str(step)))
     process.start()
-    process.join(300)
+    process.join(DEADLINE)
     assert process.exitcode in (0, -signal.SIGKILL), process.exitcode
     return process.exitcode != 0
 

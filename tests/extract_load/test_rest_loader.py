@@ -28,6 +28,7 @@ from snowmelt.extract_load import (
 )
 from snowmelt.extract_load.sources.ordering import parts, whole_batches
 from tests.extract_load.web import Web
+from tests.support.waiting import DEADLINE
 
 pytestmark = pytest.mark.slow
 
@@ -161,11 +162,11 @@ def test_killed_in_the_middle_nothing_is_lost_and_nothing_counts_twice(tmp_path:
     for at in (5, 14):
         process = context.Process(target=send_until_killed, args=(tmp_path / "data", web.address, at))
         process.start()
-        process.join(300)
+        process.join(DEADLINE)
         assert process.exitcode == -signal.SIGKILL
     process = context.Process(target=send_until_killed, args=(tmp_path / "data", web.address, 1000))
     process.start()
-    process.join(300)
+    process.join(DEADLINE)
     assert process.exitcode == 0
     assert bodies(web) == people(25), "each once, in order"
     repeated = len(web.deliveries) - len(set(web.deliveries))

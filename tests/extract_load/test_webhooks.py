@@ -29,7 +29,7 @@ from tests.extract_load import hooks
 from tests.extract_load.hooks import FIELDS, SECRET, flow, post, signed
 from tests.extract_load.loading import records, rows
 from tests.support.ports import free_port
-from tests.support.waiting import wait_until
+from tests.support.waiting import DEADLINE, wait_until
 
 ANYWHERE = "127.0.0.1:0"
 
@@ -164,7 +164,7 @@ def test_killed_between_receipt_and_answer(tmp_path: Path) -> None:
         sent = [order(step - 1)] if step > 1 else []
         survived = _answered([*sent, order(step), {"id": None, "name": f"bad {step}"}], address, answered)
         process.kill()
-        process.join(60)
+        process.join(DEADLINE)
         assert process.exitcode == -signal.SIGKILL
     assert step > 12, "every step of three commits"
     found = [record["id"] for record in records(tmp_path / "data")]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from snowmelt.serve.address import Address
 from snowmelt.serve.app import HttpServer
 from snowmelt.serve.run import serving_beside
 from snowmelt.serve.wire import result_from_json
+from tests.support.waiting import wait_until
 
 PASSWORD = "correct horse battery"
 ADMIN_PASSWORD = "of the first start"
@@ -103,12 +103,9 @@ class OwnCaller:
 DOORS: dict[str, Callable[..., Any]] = {"snowflake": SnowflakeCaller, "own": OwnCaller}
 
 
-def until(happened: Callable[[], bool], seconds: float = 60.0) -> None:
+def until(happened: Callable[[], bool]) -> None:
     """Waits for something that takes no defined time."""
-    deadline = time.monotonic() + seconds
-    while not happened():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.02)
+    wait_until(happened, "it did not happen in time")
 
 
 def sent(port: int, head: bytes, pieces: Iterator[bytes], seconds: float = 60.0) -> tuple[bytes, int]:

@@ -12,6 +12,7 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.serve.app import HttpServer
 from snowmelt.serve.credentials import load_credentials
 from tests.serve.callers import ADMIN_PASSWORD, PASSWORD, OwnCaller, Serving, SnowflakeCaller, served, until
+from tests.support.waiting import DEADLINE
 
 
 def test_long_statements_take_no_threads_of_others(serving: Serving) -> None:
@@ -34,7 +35,7 @@ def test_long_statements_take_no_threads_of_others(serving: Serving) -> None:
     assert isinstance(door.run("SHOW PARAMETERS LIKE 'TIMEZONE'"), list)
     admin.execute("ALTER USER busy SET DISABLED = TRUE")
     for thread in threads:
-        thread.join(100)
+        thread.join(DEADLINE)
     assert len(answers) == 45 and set(answers) <= {"000604", "390111"}
 
 
@@ -75,7 +76,7 @@ def test_long_ones_leave_their_places_to_others(tmp_path: Path) -> None:
             assert not answers
             account.session().execute("ALTER USER ann SET DISABLED = TRUE")
             for thread in threads:
-                thread.join(100)
+                thread.join(DEADLINE)
             assert len(answers) == len(hogs)
 
 
@@ -95,6 +96,6 @@ def test_one_that_waits_for_a_place_can_be_cancelled(tmp_path: Path) -> None:
             thread.start()
             until(lambda: session.running is not None)
             session.cancel()
-            thread.join(60)
+            thread.join(DEADLINE)
         assert [error.code for error in caught] == ["000604"]
         assert session.execute("SHOW ROLES").rows()

@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from snowmelt.runtime.rights.credentials import fingerprint, public_key
 from snowmelt.runtime.session import Session
 from tests.serve.callers import DOORS, PASSWORD, Caller, Serving, SnowflakeCaller, until
+from tests.support.waiting import DEADLINE
 
 GONE = "390111"
 ASK = "SHOW PARAMETERS LIKE 'TIMEZONE'"
@@ -153,7 +154,7 @@ def test_a_statement_that_runs_is_ended(user: User, door: str) -> None:
     running.start()
     until(lambda: any(s.user == user.name and s.running is not None for s in user.serving.account.sessions()))
     user.sql("ALTER USER {user} SET DISABLED = TRUE")
-    running.join(100)
+    running.join(DEADLINE)
     assert answers == ["000604"]
     assert caller.run(ASK) == GONE
 

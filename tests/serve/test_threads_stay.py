@@ -10,7 +10,7 @@ import pytest
 from snowmelt.accounts import open_account
 from snowmelt.core.config import Settings
 from tests.clients.server import PASSWORD, serving
-from tests.support.waiting import wait_until
+from tests.support.waiting import DEADLINE, wait_until
 from tests.support.wire import WireSession
 
 CLIENTS, ROUNDS = 4, 3
@@ -37,7 +37,7 @@ def use_by_many(url: str) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(240)
+        thread.join(DEADLINE)
 
 
 @pytest.mark.timeout(900)

@@ -15,7 +15,7 @@ from snowmelt.features.tasks.service import Tasks
 from snowmelt.runtime.metering import LIMITS, TIME_LIMIT
 from snowmelt.runtime.session import Session
 from tests.serve.callers import OwnCaller, Serving, SnowflakeCaller
-from tests.support.waiting import wait_until
+from tests.support.waiting import DEADLINE, wait_until
 
 WAIT = "CALL SYSTEM$WAIT(600)"
 
@@ -121,7 +121,7 @@ def test_waiting_for_a_slot_has_a_limit(serving: Serving, admin: Session) -> Non
             taken.callback(context.run, slot.__exit__, None, None, None)
         thread = threading.Thread(target=ask)
         thread.start()
-        thread.join(60)
+        thread.join(DEADLINE)
     assert len(outcomes) == 1
     assert "timeout of 1 second" in str(outcomes[0])
     ask()

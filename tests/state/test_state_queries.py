@@ -14,6 +14,7 @@ from snowmelt.state.model import QueryRecord
 from snowmelt.state.store import StateStore, StateTransaction
 from snowmelt.state.trimming import HISTORIES
 from tests.state.builders import T0, query
+from tests.support.waiting import DEADLINE
 
 NEVER = 3600.0
 
@@ -99,7 +100,7 @@ def test_a_full_buffer_is_stored_at_once(store: StateStore) -> None:
     journal.start(query("q1"))
     assert not watched.committed.is_set()
     journal.start(query("q2"))
-    assert watched.committed.wait(30)
+    assert watched.committed.wait(DEADLINE)
     journal.close()
 
 
@@ -108,7 +109,7 @@ def test_a_failed_write_is_tried_again(store: StateStore) -> None:
     watched.failures = 2
     journal = QueryJournal(watched, interval=0.01)  # type: ignore[arg-type]
     journal.start(query("q0"))
-    assert watched.committed.wait(30)
+    assert watched.committed.wait(DEADLINE)
     journal.close()
     with store.read() as reader:
         assert reader.queries.get("q0") == query("q0")

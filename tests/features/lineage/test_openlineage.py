@@ -23,7 +23,7 @@ from snowmelt.govern.lineage.graph import Dataset, Edge, LineageDomain, LineageL
 from snowmelt.govern.lineage.openlineage import EventType, JobRun, Known, RunFacts, WrittenDataset, event
 from tests.features.connectors.kafka_stack import KafkaStack
 from tests.features.lineage.events import validated
-from tests.support.waiting import wait_until
+from tests.support.waiting import DEADLINE, wait_until
 
 _NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 _RUN = "01234567-89ab-4def-8123-456789abcdef"
@@ -210,7 +210,7 @@ class _Stuck:
 
     def send(self, _: dict[str, Any]) -> None:
         self.entered.set()
-        self.released.wait(60)
+        self.released.wait(DEADLINE)
 
     def close(self) -> None:
         pass
@@ -220,7 +220,7 @@ def test_what_finds_no_room_is_dropped_and_counted() -> None:
     sink = _Stuck()
     emitter = Emitter(sink, capacity=2)
     emitter.offer(dict)
-    assert sink.entered.wait(60)
+    assert sink.entered.wait(DEADLINE)
     for _ in range(5):
         emitter.offer(dict)
     assert emitter.dropped == 3

@@ -32,7 +32,7 @@ from tests.features.connectors.envelopes import column
 from tests.features.connectors.test_landing import _BODY, _ID, Lander, put
 from tests.features.observing.asking import rows_of
 from tests.features.observing.scraping import scraped, value
-from tests.support.waiting import wait_until
+from tests.support.waiting import DEADLINE, wait_until
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
 
@@ -66,7 +66,7 @@ def test_statements_fill_the_pool_and_its_queue(
 
     try:
         for _ in range(running + waiting):
-            pool.submit(statement(), lambda _: go_on.wait(60))
+            pool.submit(statement(), lambda _: go_on.wait(DEADLINE))
         wait_until(lambda: pool.load()[0].used == running, "they do not start")
         found = {pool.name: (pool.used, pool.size, pool.level) for pool in opened.services[Observing].load()}
         assert found["statements"] == (running, 5, levels[0])

@@ -17,6 +17,7 @@ from snowmelt.runtime.account import Account
 from snowmelt.runtime.results import Result
 from snowmelt.runtime.session import Session
 from snowmelt.state.model import TableDefinition
+from tests.support.waiting import DEADLINE
 
 
 @pytest.fixture
@@ -62,8 +63,8 @@ def test_an_insert_that_waited_sees_the_new_columns(
     inserting = aside(lambda: inserter.execute("INSERT INTO t (a) VALUES (3)"))
     _until(lambda: len(account.locks.waiting()) == 2)
     holder.execute("COMMIT")
-    altering.result(60)
-    inserting.result(60)
+    altering.result(DEADLINE)
+    inserting.result(DEADLINE)
     assert sorted((row["A"], row["C"]) for row in _rows(account)) == [(1, 7), (2, 7), (3, 7)]
 
 
@@ -78,7 +79,7 @@ def test_a_dropped_table_is_not_written(
     account.session().execute("DROP TABLE t")
     holder.execute("ROLLBACK")
     with pytest.raises(SnowmeltError, match="does not exist"):
-        inserting.result(60)
+        inserting.result(DEADLINE)
 
 
 def test_many_alter_one_table(account: Account, aside: Callable[[Callable[[], Result]], Future[Result]]) -> None:
@@ -88,6 +89,6 @@ def test_many_alter_one_table(account: Account, aside: Callable[[Callable[[], Re
         return session.execute(f"ALTER TABLE t ADD COLUMN c{number} INT DEFAULT {number}")
 
     for one in [aside(partial(add, session, number)) for number, session in enumerate(sessions)]:
-        one.result(120)
+        one.result(DEADLINE)
     (row,) = _rows(account)
     assert {name: value for name, value in row.items() if name.startswith("C")} == {f"C{n}": n for n in range(6)}

@@ -20,6 +20,7 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.session import Session
 from tests.conftest import SPARK
+from tests.support.waiting import DEADLINE
 
 CHANGES = "SELECT id, name, metadata$action, metadata$isupdate, metadata$row_id FROM"
 
@@ -123,7 +124,7 @@ def test_two_consumers_get_every_row_once(account: Account, session: Session) ->
         session.execute(f"INSERT INTO t VALUES ({number}), ({number + 100})")
     stop.set()
     for thread in consumers:
-        thread.join(120)
+        thread.join(DEADLINE)
     assert not failures
     rows = session.execute("SELECT id FROM a UNION ALL SELECT id FROM b").rows()
     assert Counter(row[0] for row in rows) == Counter([*range(30), *range(100, 130)])

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.runtime.metadata.clustering import Clustering
 from snowmelt.runtime.session import Session
+from tests.support.waiting import DEADLINE
 
 
 def value(session: Session, sql: str) -> object:
@@ -90,7 +91,7 @@ def test_cancelling_another_session(meta: Session) -> None:
         thread.join(0.01)
     query_id = other.running.query_id
     assert value(meta, f"SYSTEM$CANCEL_QUERY('{query_id}')") == f"query [{query_id}] terminated."
-    thread.join(10)
+    thread.join(DEADLINE)
     assert [error.code for error in failures] == ["000604"]
     assert refusal(meta, f"SYSTEM$CANCEL_QUERY('{query_id}')").startswith("000605")
     assert value(meta, f"SYSTEM$CANCEL_ALL_QUERIES({other.id})") == "0 statements canceled"

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.session import Session
+from tests.support.waiting import DEADLINE
 
 TOTAL = (
     "SELECT (SELECT COALESCE(SUM(X), 0) FROM A) + (SELECT COALESCE(SUM(X), 0) FROM B), "
@@ -22,7 +23,7 @@ def test_every_look_finds_the_same_total(account: Account, session: Session) -> 
     def transfer() -> None:
         writer = account.session(database=session.database)
         try:
-            first_look.wait(120)
+            first_look.wait(DEADLINE)
             for number in range(12):
                 writer.execute("BEGIN")
                 writer.execute(f"INSERT INTO A VALUES ({number}, -{number})")

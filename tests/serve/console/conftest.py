@@ -7,10 +7,12 @@ from collections.abc import Iterator
 import pytest
 
 from snowmelt.accounts import open_account
+from snowmelt.runtime.session import Session
 from snowmelt.serve.app import HttpServer
 from snowmelt.serve.credentials import load_credentials
 from tests.serve.callers import ADMIN_PASSWORD, Serving, served
 from tests.serve.console.pipeline import build
+from tests.support.waiting import wait_until
 
 
 @pytest.fixture(scope="package")
@@ -20,5 +22,11 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
         server = HttpServer(account, credentials, hosts=())
         # Behind the server, which counts the rows that come.
         build(account.session())
+        wait_until(lambda: _is_late(account.session()), "a table with a lag of two seconds that nobody refreshes")
         with served(server) as serving:
             yield serving
+
+
+def _is_late(session: Session) -> bool:
+    asked = "SELECT status FROM TABLE(INFORMATION_SCHEMA.FRESHNESS()) WHERE name = 'DAILY'"
+    return session.execute(asked).rows() == [("BREACHED",)]
