@@ -1,95 +1,105 @@
-"""Facts from files: columns, rows, and what looks like a key or a change column."""
+"""Facts from files, wherever they are: columns, rows, size, and how often one comes."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
+from statistics import median
 
 import pyarrow as pa
 import pyarrow.csv
-import pyarrow.json
 import pyarrow.parquet
 
 from snowmelt.core import errors
-from snowmelt.design.requirements.model import DescribedColumn, Table
+from snowmelt.design.looking.columns import table_of_sample
+from snowmelt.design.requirements.model import Options, Table
+from snowmelt.extract_load.endpoints import Endpoint
+from snowmelt.extract_load.records import Rows
+from snowmelt.extract_load.sources.formats import chunks, format_of
+from snowmelt.extract_load.stores.base import StoredFile
+from snowmelt.extract_load.stores.opening import open_store
 
-_CHANGES = re.compile(r"(last_)?(updated|modified|changed)(_at|_on|_ts|_time)?|event_time|ts_ms", re.IGNORECASE)
-_PII = re.compile(
-    r"(e_?mail|phone|mobile|ssn|passport|iban|birth(day|date|_date)|date_of_birth|(first|last|full|sur)_?name"
-    r"|street|address|ip_address)", re.IGNORECASE,
-)  # fmt: skip
-_FORMATS = {".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".parquet": "parquet"}
 _SAMPLE_ROWS = 100_000
+_BLOCK = 8 * 1024 * 1024
+"""Bytes of a text file that are looked into; of a larger one the rows are counted by its size."""
+_FEWEST = 3
+"""Files, to say how often one comes."""
 
 
-def looks_personal(column: str) -> bool:
-    """A guess by the name, which a person has to confirm."""
-    return _PII.search(column) is not None
+@dataclass(frozen=True, slots=True)
+class SeenFiles:
+    table: Table
+    every: float | None = None
+    """Seconds between two files, in the middle."""
+    count: int = 1
 
 
-def looks_like_change(column: str) -> bool:
-    return _CHANGES.fullmatch(column) is not None
-
-
-def look_at_file(path: Path) -> Table:
-    """What can be told from one file of a kind. Raises for one that can't be read."""
-    kind = _FORMATS.get(path.suffix.lower())
-    if kind is None:
-        raise errors.configuration(f"{path} is not one of {', '.join(_FORMATS)}.")
+def look_at_files(endpoint: Endpoint, tables: Sequence[Table]) -> list[SeenFiles]:
+    """Of each table that has files: one is looked into, and of the others the size is known."""
+    store = open_store(endpoint.where(), endpoint.settings())
+    found = []
     try:
-        size = path.stat().st_size
+        for table in tables:
+            files = store.files(table.name)
+            if not files:
+                continue
+            with store.local(files[0].name) as path:
+                seen = _look_at_file(path, table.options)
+            found.append(_of_all(table.name, seen, files))
+    finally:
+        store.close()
+    return found
+
+
+def _of_all(name: str, seen: Table, files: Sequence[StoredFile]) -> SeenFiles:
+    sizes = [file.size for file in files if file.size is not None]
+    facts: dict[str, object] = {"name": name}
+    if len(files) > 1 and len(sizes) == len(files) and sizes[0]:
+        facts["size"] = float(sum(sizes))
+        facts["rows"] = round((seen.rows or 0) * sum(sizes) / sizes[0]) if seen.rows is not None else None
+    return SeenFiles(seen.model_copy(update=facts), _every(files), len(files))
+
+
+def _every(files: Sequence[StoredFile]) -> float | None:
+    times = sorted(file.modified for file in files if file.modified is not None)
+    gaps = [later - earlier for earlier, later in pairwise(times)]
+    return median(gaps) if len(times) >= _FEWEST else None
+
+
+def _look_at_file(path: Path, options: Options) -> Table:
+    """What can be told from one file. Raises for one that can't be read."""
+    kind = str(options.get("format") or format_of(path.name))
+    size = path.stat().st_size
+    try:
         if kind == "parquet":
-            found = pa.parquet.ParquetFile(path)
-            rows, sample = found.metadata.num_rows, found.schema_arrow.empty_table()
-            if found.metadata.num_row_groups:
-                sample = found.read_row_group(0)
-        else:
-            sample = pa.csv.read_csv(path) if kind == "csv" else pa.json.read_json(path)
-            rows = sample.num_rows
+            return _parquet(path, size)
+        if kind in ("csv", "tsv"):
+            delimiter = "\t" if kind == "tsv" else str(options.get("delimiter", ","))
+            rows, whole = _text(path, delimiter), size <= _BLOCK
+            count = rows.num_rows if whole else None if path.suffix == ".gz" else round(rows.num_rows * size / _BLOCK)
+            return table_of_sample(path.name, Rows(rows.slice(0, _SAMPLE_ROWS)), rows=count, size=size)
+        sample = next(iter(chunks(path, kind, _SAMPLE_ROWS)), None)
+        if sample is None or not len(sample.rows):
+            why = sample.rejected[0].reason if sample is not None and sample.rejected else "it has no record"
+            raise errors.configuration(f"{path.name} can't be read: {why}.")
+        counted = len(sample.rows) if sample.items < _SAMPLE_ROWS else None
+        return table_of_sample(path.name, sample.rows, rows=counted, size=size)
     except (OSError, pa.ArrowException) as error:
-        raise errors.configuration(f"{path} can't be read: {error}.") from None
-    sample = sample.slice(0, _SAMPLE_ROWS)
-    columns = tuple(_column(sample, name) for name in sample.column_names)
-    return Table(
-        name=path.name, columns=columns, key=_key(sample), rows=rows, size=size,
-        change_column=next((name for name in sample.column_names if looks_like_change(name)), None),
-    )  # fmt: skip
+        raise errors.configuration(f"{path.name} can't be read: {error}.") from None
 
 
-def _column(sample: pa.Table, name: str) -> DescribedColumn:
-    values = sample[name]
-    return DescribedColumn(
-        name=name, type=sql_type(values.type), nullable=values.null_count > 0 or not len(values),
-        pii=looks_personal(name),
-    )  # fmt: skip
+def _parquet(path: Path, size: int) -> Table:
+    with pa.parquet.ParquetFile(path) as opened:
+        schema, rows = opened.schema_arrow, opened.metadata.num_rows
+        sample = opened.read_row_group(0) if opened.metadata.num_row_groups else schema.empty_table()
+    required = frozenset(field.name for field in schema if not field.nullable)
+    return table_of_sample(path.name, Rows(sample.slice(0, _SAMPLE_ROWS)), required, rows=rows, size=size)
 
 
-def _key(sample: pa.Table) -> tuple[str, ...]:
-    """The first column that is called like a key and whose values are all there and all different."""
-    if not sample.num_rows:
-        return ()
-    for name in sample.column_names:
-        values = sample[name]
-        if not re.fullmatch(r"(.*_)?(id|key|uuid)", name, re.IGNORECASE) or values.null_count:
-            continue
-        if len(values.unique()) == sample.num_rows:
-            return (name,)
-    return ()
-
-
-def sql_type(type_: pa.DataType) -> str:
-    """The type here of an Arrow type."""
-    tests: Sequence[tuple[bool, str]] = (
-        (pa.types.is_boolean(type_), "BOOLEAN"),
-        (pa.types.is_integer(type_), "NUMBER(38,0)"),
-        (pa.types.is_floating(type_), "FLOAT"),
-        (pa.types.is_date(type_), "DATE"),
-        (pa.types.is_time(type_), "TIME"),
-        (pa.types.is_timestamp(type_), "TIMESTAMP_LTZ" if getattr(type_, "tz", None) else "TIMESTAMP_NTZ"),
-        (pa.types.is_binary(type_) or pa.types.is_large_binary(type_), "BINARY"),
-        (pa.types.is_nested(type_), "VARIANT"),
-    )
-    if pa.types.is_decimal(type_):
-        return f"NUMBER({type_.precision},{type_.scale})"
-    return next((word for holds, word in tests if holds), "VARCHAR")
+def _text(path: Path, delimiter: str) -> pa.Table:
+    """The first block, with the types that its values have."""
+    reading = pa.csv.ReadOptions(block_size=_BLOCK)
+    with pa.csv.open_csv(path, reading, pa.csv.ParseOptions(delimiter=delimiter)) as opened:
+        return pa.Table.from_batches([opened.read_next_batch()], schema=opened.schema)

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
 from snowmelt.core import errors
-from snowmelt.design.looking.files import looks_like_change, looks_personal
+from snowmelt.design.looking.columns import looks_like_change, looks_personal
 from snowmelt.design.requirements.model import DescribedColumn, Table
 from snowmelt.extract_load.addresses import engine_of
 
@@ -21,10 +21,12 @@ _TYPES = {
     "timestamp with time zone": "TIMESTAMP_LTZ", "time without time zone": "TIME", "json": "VARIANT",
     "jsonb": "VARIANT", "bytea": "BINARY", "ARRAY": "ARRAY",
 }  # fmt: skip
+_HOUR = 3600
 _TIMES = ("TIMESTAMP_NTZ", "TIMESTAMP_LTZ", "DATE", "NUMBER(38,0)")
 _TABLES = """
 SELECT c.oid, n.nspname || '.' || c.relname AS name, c.relreplident AS identity,
-       greatest(c.reltuples, 0)::bigint AS rows, pg_total_relation_size(c.oid) AS size,
+       CASE WHEN c.reltuples < 0 THEN coalesce(s.n_live_tup, 0) ELSE c.reltuples END::bigint AS rows,
+       pg_total_relation_size(c.oid) AS size,
        coalesce(s.n_tup_ins + s.n_tup_upd + s.n_tup_del, 0) AS changes, coalesce(s.n_tup_del, 0) AS deletes,
        extract(epoch FROM now() - coalesce(d.stats_reset, pg_postmaster_start_time())) AS seconds
 FROM pg_class c
@@ -74,7 +76,8 @@ def _table(connection: Connection, row: Mapping[str, Any]) -> Table:
     columns = tuple(_column(found) for found in _rows(connection, _COLUMNS, name=row["name"]))
     key = tuple(str(found["name"]) for found in _rows(connection, _KEY, oid=row["oid"]))
     seconds = float(row["seconds"] or 0)
-    rate = float(row["changes"]) / seconds if seconds >= 1 else None
+    # A database that was filled a moment ago has no rate yet: what it counted is how it was filled.
+    rate = float(row["changes"]) / seconds if seconds >= _HOUR else None
     identity = _IDENTITIES[str(row["identity"])]
     return Table.model_validate({
         "name": row["name"], "columns": columns, "key": key, "rows": int(row["rows"]), "size": float(row["size"]),

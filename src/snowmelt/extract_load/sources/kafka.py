@@ -27,6 +27,7 @@ except ModuleNotFoundError:  # An extra: snowmelt[kafka].
     confluent_kafka = None  # type: ignore[assignment]
 
 _POLL_MESSAGES = 1_000
+_HOUR = 3600.0
 Offsets = dict[int, int]
 
 
@@ -58,6 +59,22 @@ class KafkaExtractor(Extractor):
             raise self._as_error(error.args[0]) from None
         finally:
             consumer.close()
+
+    def measure(self) -> tuple[int, float]:
+        """How many messages the topic has, and how many came in a second of the last hour."""
+        consumer = confluent_kafka.Consumer(self._configuration())
+        try:
+            starts, ends = self._bounds(consumer, {})
+            moment = int((time.time() - _HOUR) * 1000)
+            asked = [confluent_kafka.TopicPartition(self.topic, partition, moment) for partition in ends]
+            since = {item.partition: item.offset for item in consumer.offsets_for_times(asked, timeout=self.seconds)}
+        except confluent_kafka.KafkaException as error:
+            raise self._as_error(error.args[0]) from None
+        finally:
+            consumer.close()
+        # Where nothing is that young the answer is the end, which is below 0.
+        recent = sum(ends[partition] - offset for partition, offset in since.items() if offset >= 0)
+        return sum(end - starts[partition] for partition, end in ends.items()), recent / _HOUR
 
     def _configuration(self) -> dict[str, Any]:
         return {

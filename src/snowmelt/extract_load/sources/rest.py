@@ -60,10 +60,19 @@ class RestExtractor(Extractor):
             )  # fmt: skip
         yield from found
 
+    def first_page(self) -> tuple[list[Record], httpx.Response]:
+        """What one request gives, and its answer: enough to see what records are like."""
+        with self._client() as client:
+            requester = Requester(client, self.requests_per_second, self.attempts, self._sleep)
+            answer = self._answer(requester, self.paging.first(), {})
+            made = [as_record(item, "") for item in self._items(self._document(answer))]
+            return [item[1] for item in made if not isinstance(item, Rejected)], answer
+
+    def _client(self) -> httpx.Client:
+        return httpx.Client(auth=self.auth, headers=self.headers, timeout=_SECONDS, follow_redirects=False)
+
     def _read(self, since: dict[str, str], rejected: list[Rejected]) -> Iterator[Record]:
-        with httpx.Client(
-            auth=self.auth, headers=self.headers, timeout=_SECONDS, follow_redirects=False
-        ) as client:  # fmt: skip
+        with self._client() as client:
             requester = Requester(client, self.requests_per_second, self.attempts, self._sleep)
             page: Page | None = self.paging.first()
             number = 0
