@@ -30,6 +30,7 @@ for line in sys.stdin:
 class Driver:
     def __init__(self, process: subprocess.Popen[str], log: Path) -> None:
         self._process, self._log = process, log
+        self._said: list[str] = []
 
     def call(self, *command: str) -> int:
         """The exit code of a command of the project."""
@@ -44,7 +45,8 @@ class Driver:
         return [[tuple(None if value is None else str(value) for value in row) for row in rows] for rows in found]
 
     def told(self) -> str:
-        return self._log.read_text(encoding="utf-8")
+        """Errors, and what the commands have logged so far."""
+        return self._log.read_text(encoding="utf-8") + "".join(self._said)
 
     def _ask(self, asked: object) -> object:
         assert self._process.stdin is not None and self._process.stdout is not None
@@ -53,6 +55,7 @@ class Driver:
         for line in self._process.stdout:
             if line.startswith(_MARK):
                 return json.loads(line.removeprefix(_MARK))
+            self._said.append(line)
         raise AssertionError(f"it ended: {self.told()[-6000:]}")
 
 

@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 
 from snowmelt.ingest.cdc.embedded_postgres import LOGICAL_REPLICATION, EmbeddedPostgres
 from tests.design.building import PROJECTS, built, environment, queried
+from tests.design.driving import driving
 
 pytestmark = pytest.mark.slow
 KEY = "a long and random key"
@@ -85,6 +87,78 @@ def test_bad_rows_do_not_become_visible(tmp_path: Path) -> None:
     assert "1 rows are set aside" in called(project, "quarantine", "discard", "--by", "ann")
     called(project, "run")
     assert queried(project, REVENUE, KEPT) == ["75.00,4", "5,,True"]
+
+
+def odd_columns(**types: str) -> list[dict[str, str]]:
+    """`NAME_THERE__name_here: type`."""
+    pairs = [(name.partition("__"), kind) for name, kind in types.items()]
+    return [{"name": name, "called": here, "type": kind} for (name, _, here), kind in pairs]
+
+
+ODD: dict[str, Any] = {
+    **PROJECTS["files_snowmelt"], "name": "odd_shop", "pii": {"present": False}, "contracts": {},
+    "sources": [{"name": "drop", "kind": "files", "connection": "incoming", "tables": [
+        {"name": "orders_*.csv", "key": ["ORD_NO"], "change_column": "CHG_TS", "columns": odd_columns(
+            ORD_NO__order_id="NUMBER(38,0)", CUST__customer_id="NUMBER(38,0)", STATE__status="VARCHAR",
+            AMT__amount="NUMBER(12,2)", CHG_TS__changed_at="TIMESTAMP_NTZ")},
+        {"name": "customers_*.csv", "key": ["CUST"], "columns": odd_columns(
+            CUST__customer_id="NUMBER(38,0)", CITY__city="VARCHAR")},
+    ]}],
+    "transformations": [{"name": "revenue", "key": ["customer_id"], "sql":
+        "SELECT customer_id, SUM(amount) AS revenue FROM stg_orders WHERE status = 'paid' GROUP BY customer_id"}],
+    "quality": [
+        {"check": "accepted_values", "table": "stg_orders", "columns": ["status"], "values": ["open", "paid"]},
+        {"check": "referential_integrity", "table": "stg_orders", "columns": ["customer_id"],
+         "references": "stg_customers(customer_id)"},
+        {"check": "row_count", "table": "revenue", "share": 0.5, "severity": "critical"},
+    ],
+}  # fmt: skip
+PAID = "SELECT customer_id, revenue FROM revenue ORDER BY customer_id"
+ODD_ORDERS = "SELECT order_id, customer_id, status, amount FROM stg_orders ORDER BY order_id"
+ODD_KEPT = "SELECT order_id, quality_checks FROM stg_orders_quarantine"
+EXAMPLES = "SELECT gate, example:order_id::INT, example:customer_id::INT FROM gate_examples"
+
+
+def drop_odd(project: Path, number: int, *orders: str, customers: Sequence[str] = ()) -> None:
+    folder = project / "incoming"
+    folder.mkdir(exist_ok=True)
+    lines = ["ORD_NO,CUST,STATE,AMT,CHG_TS", *(f"{order},2024-01-0{number}T00:00:00" for order in orders)]
+    (folder / f"orders_{number}.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    if customers:
+        text = "\n".join(["CUST,CITY", *customers]) + "\n"
+        (folder / f"customers_{number}.csv").write_text(text, encoding="utf-8")
+
+
+def test_unknown_values_lost_references_and_shrunken_tables(tmp_path: Path) -> None:
+    """A value that is none of those accepted, a row that refers to nothing, and a table that lost most of its rows; all
+    with columns that have other names here than in their source."""
+    project = built(ODD, tmp_path)
+    drop_odd(project, 1, "1,1,paid,10", "2,2,paid,20", "3,9,paid,5", "4,1,lost,1", customers=["1,Rome", "2,Oslo"])
+    with driving(project) as driver:
+        assert driver.call("run") == 1
+        found = driver.rows(ODD_ORDERS, ODD_KEPT, EXAMPLES, PAID)
+        assert found[0] == [("1", "1", "paid", "10.00"), ("2", "2", "paid", "20.00"), ("3", "9", "paid", "5.00")]
+        assert found[1] == [("4", "GATE_ACCEPTED_VALUES_STATUS")]
+        assert [row[1:] for row in found[2]] == [("3", "9")] and "referential_integrity" in str(found[2][0][0])
+        assert [row[0] for row in found[3]] == ["1", "2", "9"]
+        assert "accepted_values" in driver.told() and "referential_integrity" in driver.told()
+        drop_odd(project, 2, "4,1,open,1", customers=["9,Bern"])
+        assert driver.call("run") == 1, "the row that is mended now is in the quarantine, too"
+        assert driver.call("quarantine", "replay") == 0
+        assert driver.rows(EXAMPLES, ODD_KEPT) == [[], []]
+        drop_odd(project, 3, "2,2,open,20", "3,9,open,5")
+        assert driver.call("run") == 1
+        assert "less than 50 % of the 3 rows before" in driver.told()
+        assert [len(rows) for rows in driver.rows(PAID)] == [3], "the last good version"
+        assert driver.call("run") == 1, "until somebody has looked"
+        driver.rows(
+            "ALTER DYNAMIC TABLE revenue DROP QUALITY CHECK gate_row_count", "ALTER DYNAMIC TABLE revenue REFRESH"
+        )
+        assert driver.call("run") == 0
+        assert driver.rows(PAID) == [[("1", "10.00")]]
+        assert driver.rows("SELECT COALESCE(SUM(breaches), 0) FROM reconciliations") == [[("0",)]]
+        checks = driver.rows("SHOW QUALITY CHECKS IN TABLE revenue")[0]
+        assert any("GATE_ROW_COUNT" in row for row in checks), "the run set the gate again"
 
 
 RIGHTS = "SHOW GRANTS TO ROLE gated_shop_reader"

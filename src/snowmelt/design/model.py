@@ -172,6 +172,8 @@ class DesignGate(_Part):
     """What holds it before rows are visible."""
     counted: str = ""
     """Why it is only counted, after each refresh; empty where checks hold it."""
+    examples: str = ""
+    """A query of a few rows that break it, one document each; empty where no row does by itself."""
     dimension: Literal["freshness", "completeness", "uniqueness", "validity", "distribution", "schema", "consistency"]
     on_failure: str
 

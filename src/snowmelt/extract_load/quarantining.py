@@ -11,7 +11,8 @@ from snowmelt.core.errors import QualityFailedError, SnowmeltError
 from snowmelt.core.names import literal
 from snowmelt.extract_load.connections import SqlConnection
 
-_NOT_FILLED = "002741"
+NOT_FILLED = "002741"
+"""Of a dynamic table that has never been refreshed."""
 _INPUTS_FAILED = "002753"
 _DECLARED = re.compile(r"ALTER DYNAMIC TABLE (\S+) ADD OR REPLACE QUALITY CHECK (\S+) AS", re.IGNORECASE)
 _OURS = "GATE_"
@@ -68,7 +69,7 @@ def refresh_tables(connection: SqlConnection, tables: Iterable[str]) -> dict[str
         try:
             connection.execute(f"ALTER DYNAMIC TABLE {table} REFRESH")
         except SnowmeltError as error:
-            behind = bool(refused) and error.code in (_INPUTS_FAILED, _NOT_FILLED)
+            behind = bool(refused) and error.code in (_INPUTS_FAILED, NOT_FILLED)
             if not (behind or isinstance(error.__cause__, QualityFailedError)):
                 raise
             refused[table] = error.message
@@ -99,7 +100,7 @@ def count_or_none(connection: SqlConnection, query: str) -> float | None:
     try:
         row = connection.execute(query).fetchone()
     except SnowmeltError as error:
-        if error.code == _NOT_FILLED:
+        if error.code == NOT_FILLED:
             return 1
         raise
     return None if row is None or row[0] is None else float(row[0])

@@ -90,6 +90,8 @@ class QualityCheck(Record):
     """How many earlier results VOLUME, and ROW_COUNT with `within`, look back at."""
     within: float | None = None
     """ROW_COUNT: percent by which it may differ from the average of the earlier results."""
+    of_before: float | None = None
+    """ROW_COUNT: percent of the rows that the table had before the write, which must be left at least."""
     references: ObjectName | None = None
     referenced_columns: tuple[str, ...] = ()
     severity: CheckSeverity = CheckSeverity.ERROR

@@ -112,6 +112,14 @@ def test_row_count_against_the_average_of_earlier_results() -> None:
     assert verdicts.of_value(count, 151).passed
 
 
+def test_row_count_against_the_rows_before() -> None:
+    count = check("ROW_COUNT", of_before="90 %")
+    assert verdicts.of_rows_left(count, 90, 100, []).passed
+    assert verdicts.of_rows_left(count, 89, 100, []).message == "ROW_COUNT is 89, less than 90 % of the 100 rows before"
+    assert verdicts.of_rows_left(count, 0, 0, []).passed and verdicts.of_rows_left(count, 0, None, []).passed
+    assert not verdicts.of_rows_left(check("ROW_COUNT", of_before="90 %", min="95"), 94, 100, []).passed
+
+
 _SHARES = st.lists(st.integers(0, 1000), min_size=10, max_size=10).filter(any)
 
 
@@ -140,6 +148,7 @@ _DECLARED = (
     "NOT_NULL (a)", "UNIQUE (a, b)", "ACCEPTED_VALUES (a) VALUES = ('x', 'it''s', 3)", "RANGE (a) MIN = -1 MAX = 2.5",
     "RANGE (a) MIN = ('2024-01-01'::DATE)", "PATTERN (a) PATTERN = '\\\\d+''s'", "LENGTH (a) MIN = 1",
     "EXPRESSION (a > 1 AND b IS NOT NULL)", "ROW_COUNT MIN = 1 WITHIN = '20 %' WINDOW = 5",
+    "ROW_COUNT OF_BEFORE = '87.5 %'",
     "FRESHNESS (a) MAX_AGE = '90 minutes'", "COMPLETENESS (a) MIN = 95", "DUPLICATES (a, b) MAX = 3",
     "SCHEMA VALUES = ('a NUMBER(38,0)', 'b VARCHAR')", "MEAN (a) MIN = 0", "STDDEV (a) MAX = 2",
     "QUANTILE (a) QUANTILE = 0.95 MAX = 9", "DRIFT (a) METHOD = KS MAX = 0.1", "VOLUME", "VOLUME MAX = 4 WINDOW = 20",

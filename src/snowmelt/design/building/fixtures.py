@@ -69,7 +69,7 @@ def _records(table: SourceTable, rules: Rules) -> list[dict[str, Any]]:
 
 def _asked(column: DescribedColumn, number: int, rules: Rules) -> Any:
     """A value that the gates of the column pass."""
-    rule = rules.get(column.name.lower())
+    rule = rules.get(column.here.lower())
     if rule is None:
         return _value(column, number)
     if rule.values:

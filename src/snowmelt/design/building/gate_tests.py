@@ -17,6 +17,8 @@ Row = dict[str, str]
 """SQL by column; others get a value of their type."""
 _MOST_ROWS = 50
 _MANY = 30
+_OF_ALL_COLUMNS = (Check.NOT_NULL, Check.UNIQUE, Check.ROW_COUNT)
+"""Held by one check, however many columns they are about."""
 _NOTES: dict[Check, tuple[str, str]] = {
     Check.FRESHNESS: (
         "INSERT INTO heartbeats (flow, looked_at, run_id) VALUES ({flow}, '2000-01-01', 'test')",
@@ -55,21 +57,18 @@ def _entries(name: str, gate: DesignGate) -> Iterator[dict[str, Any]]:
     if not gate.checks:
         yield from ({**about, **rows} for rows in _counted(rule))
         return
-    for check in gate.checks:
-        columns = rule.columns if rule.check in (Check.NOT_NULL, Check.UNIQUE) else _of_check(rule, check.name)
+    for index, check in enumerate(gate.checks):
+        columns = rule.columns if rule.check in _OF_ALL_COLUMNS else (rule.columns[index],)
         outcome = "FAIL" if rule.threshold and action_of(rule) == "QUARANTINE" else action_of(rule)
         yield {**about, "check": check.name, "outcome": outcome, **_rows(rule, columns)}
 
 
-def _of_check(rule: QualityRule, name: str) -> tuple[str, ...]:
-    index = [f"gate_{rule.check}_{column.lower()}" for column in rule.columns].index(name.lower())
-    return (rule.columns[index],)
-
-
-def _rows(rule: QualityRule, columns: tuple[str, ...]) -> dict[str, list[Row]]:
+def _rows(rule: QualityRule, columns: tuple[str, ...]) -> dict[str, Any]:
     """A row that passes, and one more that does not."""
     names = [named(column) for column in columns]
     match rule.check:
+        case Check.ROW_COUNT:
+            return {"good": [{}], "bad": [], "removed": True}
         case Check.NOT_NULL:
             return {"good": [{}], "bad": [dict.fromkeys(names, "NULL")]}
         case Check.UNIQUE:

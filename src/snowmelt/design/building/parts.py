@@ -272,6 +272,7 @@ def _compared(design: Design, source: DesignSource, table: SourceTable) -> dict[
     day = table.change_column if table.change_column in times else next(iter(times), None)
     made: dict[str, Any] = {
         "table": clean.name, "key": list(table.key), "day": day,
+        "called": {column.name: column.here for column in table.columns if column.called},
         "zoned": (day is not None and types[day] in _ZONED) or None,
         "sums": [name for name, kind in types.items() if kind in _NUMBERS and name not in hidden],
         "hashed": keys_hidden, "hidden_as": str(strategy) if keys_hidden else None,
@@ -279,7 +280,7 @@ def _compared(design: Design, source: DesignSource, table: SourceTable) -> dict[
         "quarantine": f"{clean.name}_quarantine" if clean.name in quarantining(design) else None,
         "condition": "is_current" if clean.load is Load.SCD_TYPE_2 else None,
     }  # fmt: skip
-    return {key: value for key, value in made.items() if value not in (None, [])}
+    return {key: value for key, value in made.items() if value not in (None, [], {})}
 
 
 def _clean_stage(design: Design, table: SourceTable) -> DesignStage | None:

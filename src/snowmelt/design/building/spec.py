@@ -13,7 +13,7 @@ from snowmelt.design.output.blocks import Block, Bullets, Code, Drawing, Heading
 from snowmelt.design.output.diagram import picture
 from snowmelt.design.output.document import reverse_flow
 from snowmelt.design.requirements.amounts import show_seconds
-from snowmelt.design.requirements.model import PiiStrategy, QualityRule
+from snowmelt.design.requirements.model import DescribedColumn, PiiStrategy, QualityRule
 from snowmelt.extract_load.transforming import TOKEN_KEY
 
 _VERSION = "0.1.0"
@@ -62,7 +62,7 @@ def _ends(design: Design, parts: Parts) -> Iterator[Block]:
     )  # fmt: skip
     yield grid(
         ("table", "column", "type", "may be empty", "personal"),
-        [(table.name, column.name, column.type, "yes" if column.nullable else "no", "yes" if column.pii else "no")
+        [(table.name, _shown(column), column.type, _yes(column.nullable), _yes(column.pii))
          for source in design.sources for table in source.tables for column in table.columns],
     )  # fmt: skip
     volume = next((item for item in design.estimates if item.what == "raw storage"), None)
@@ -126,11 +126,20 @@ def _transformations(design: Design) -> Iterator[Block]:
     )
 
 
+def _shown(column: DescribedColumn) -> str:
+    return f"{column.name}, here {column.called}" if column.called else column.name
+
+
+def _yes(value: bool) -> str:
+    return "yes" if value else "no"
+
+
 def _allowed(rule: QualityRule) -> str:
     """In words: which values, how old, how many may break it."""
     parts = [f"at least {rule.minimum:g}"] if rule.minimum is not None else []
     parts += [f"at most {rule.maximum:g}"] if rule.maximum is not None else []
     parts += [f"one of {', '.join(rule.values)}"] if rule.values else []
+    parts += [f"{rule.share:.3g} of the rows before must be left"] if rule.share is not None else []
     parts += [f"within {show_seconds(rule.within)}"] if rule.within is not None else []
     parts += [f"{rule.threshold:.3g} of the rows may break it"] if rule.threshold else []
     return ", ".join(parts) or "none breaks it"
@@ -218,7 +227,9 @@ def _runbook(design: Design, parts: Parts) -> Iterator[Block]:
         ("what is seen", "what to do"),
         [("an environment variable is not set", "fill in .env from .env.example, and load it"),
          ("a source is not available", "nothing is lost: run again when it is reachable"),
-         ("a gate is broken", "run its query in sql/_quality_checks; mend the source, or set rows aside"),
+         ("a gate is broken", "`make quality` shows rows that break it, and gate_examples keeps them; mend the source"),
+         ("a table lost more rows than a gate lets it, and that is right", "ALTER DYNAMIC TABLE <table> DROP QUALITY "
+          "CHECK gate_row_count, then ALTER DYNAMIC TABLE <table> REFRESH; the next run sets the gate again"),
          ("a refresh was refused", "its last good version is visible; mend the rows in the source, and run again"),
          ("rows in dead_letters", "`make letters` lists them; mend the record in the table or the transformer, then "
           "`make letters WHAT=replay`, or WHAT=discard to set them aside"),

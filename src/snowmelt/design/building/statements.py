@@ -10,6 +10,7 @@ from snowmelt.design.building.naming import gate_name
 from snowmelt.design.model import Design, DesignGate, DesignSource, DesignStage, GateCheck, StageKind
 from snowmelt.design.requirements.amounts import seconds_of
 from snowmelt.extract_load import DEAD_LETTERS_DDL
+from snowmelt.extract_load.examples import GATE_EXAMPLES_DDL
 from snowmelt.extract_load.noting import (
     HEARTBEATS_DDL,
     RECONCILIATIONS_DDL,
@@ -27,6 +28,7 @@ KEPT = (
     ("02_schema_changes", "schema_changes", SCHEMA_CHANGES_DDL, "Columns of sources that are not as they are known."),
     ("03_reconciliations", "reconciliations", RECONCILIATIONS_DDL, "How tables differed from their sources."),
     ("04_settled_letters", "settled_letters", SETTLED_LETTERS_DDL, "Dead letters that were replayed or set aside."),
+    ("05_gate_examples", "gate_examples", GATE_EXAMPLES_DDL, "Rows that break gates, as they were counted last."),
 )
 """Tables in which runs keep what they see."""
 _PREFIXES = {"bronze": 1, "silver": 2, "gold": 3}
@@ -51,6 +53,8 @@ def sql_files(design: Design) -> Iterator[tuple[str, str]]:
             yield f"sql/_connectors/{source.name}.sql", f"{_connector(source, source.setup_sql)}\n"
     for number, gate in enumerate(design.quality, start=1):
         yield f"sql/_quality_checks/{gate_name(number, gate)}.sql", _gate(gate)
+        if gate.examples:
+            yield f"sql/_examples/{gate_name(number, gate)}.sql", f"{gate.examples}\n"
         if gate.checks:
             text = ";\n".join(check.sql for check in gate.checks)
             yield f"sql/_gates/{gate_name(number, gate)}.sql", f"{text};\n"

@@ -31,7 +31,11 @@ class Clean:
 
     @property
     def keys(self) -> str:
-        return ", ".join(map(named, self.table.key))
+        return ", ".join(map(self.here, self.table.key))
+
+    def here(self, column: str) -> str:
+        """The name of a column of the source in this table, as SQL spells it."""
+        return named(_column(self.table, column).here)
 
 
 def as_landed(table: Table, strategy: PiiStrategy | None) -> Table:
@@ -44,6 +48,18 @@ def as_landed(table: Table, strategy: PiiStrategy | None) -> Table:
         for column in table.columns if not (column.pii and strategy is PiiStrategy.DROP)
     )  # fmt: skip
     return table.model_copy(update={"columns": columns})
+
+
+def as_called(table: Table) -> Table:
+    """A table as its clean table has it, by the names that its columns have here."""
+    here = {column.name: column.here for column in table.columns}
+    columns = tuple(column.model_copy(update={"name": column.here, "called": None}) for column in table.columns)
+    change = table.change_column
+    return table.model_copy(update={
+        "columns": columns, "key": tuple(here.get(name, name) for name in table.key),
+        "change_column": here.get(change, change) if change is not None else None,
+        "references": {here.get(name, name): other for name, other in table.references.items()},
+    })  # fmt: skip
 
 
 def named(column: str) -> str:
@@ -76,7 +92,7 @@ def of_records(clean: Clean, *, whole: bool) -> str:
 
 def versions_of_records(clean: Clean) -> str:
     """What held from when to when. A record that comes again with nothing but a later change column is no version."""
-    return _scd_of_records(clean, 2, _untracked(clean.table.change_column))
+    return _scd_of_records(clean, 2, _untracked(clean))
 
 
 def newest_of_records(clean: Clean) -> str:
@@ -110,7 +126,8 @@ def values_before(clean: Clean, previous: Sequence[str]) -> str:
     change = clean.table.change_column
     assert change is not None, "asked before"
     order = f"{_value('record', _column(clean.table, change))} AS _changed_at"
-    same = " AND ".join(f"typed.{named(key)} = newest.{named(key)}" for key in clean.table.key)
+    own = [clean.here(key) for key in clean.table.key]
+    same = " AND ".join(f"typed.{key} = newest.{key}" for key in own)
     found = ",\n    ".join([*columns, order, "loaded_at"])
     parts = [f"WITH typed AS (\n  SELECT\n    {found}\n  FROM {clean.raw}\n)"]
     newest = f"PARTITION BY {clean.keys} ORDER BY _changed_at DESC, loaded_at DESC"
@@ -119,7 +136,7 @@ def values_before(clean: Clean, previous: Sequence[str]) -> str:
         f"  QUALIFY ROW_NUMBER() OVER ({newest}) = 1\n)"
     )
     for name in map(named, previous):
-        keys = ", ".join(f"typed.{named(key)}" for key in clean.table.key)
+        keys = ", ".join(f"typed.{key}" for key in own)
         parts.append(
             f"before_{name} AS (\n  SELECT {keys}, typed.{name}\n  FROM typed JOIN newest ON {same}\n"
             f"  WHERE typed.{name} IS DISTINCT FROM newest.{name}\n"
@@ -129,8 +146,7 @@ def values_before(clean: Clean, previous: Sequence[str]) -> str:
     listed = [*(f"newest.{name}" for name in names)]
     listed += [f"before_{name}.{name} AS previous_{name}" for name in map(named, previous)]
     joins = "".join(
-        f"\nLEFT JOIN before_{name} ON "
-        + " AND ".join(f"before_{name}.{named(key)} = newest.{named(key)}" for key in clean.table.key)
+        f"\nLEFT JOIN before_{name} ON " + " AND ".join(f"before_{name}.{key} = newest.{key}" for key in own)
         for name in map(named, previous)
     )
     query = f"{', '.join(parts)}\nSELECT\n  " + ",\n  ".join([*listed, "newest.loaded_at"]) + f"\nFROM newest{joins}"
@@ -146,7 +162,7 @@ def versions_of_readings(clean: Clean) -> str:
 CREATE SCD TYPE 2 TABLE {clean.name}
   KEY ({clean.keys})
   SEQUENCE BY _read_at
-  DELETE WHEN _gone{_untracked(clean.table.change_column)}{clean.options}
+  DELETE WHEN _gone{_untracked(clean)}{clean.options}
 FROM (
   WITH readings AS (
     SELECT
@@ -176,8 +192,9 @@ FROM (
 )"""
 
 
-def _untracked(change: str | None) -> str:
-    return f"\n  TRACK EXCEPT ({named(change)})" if change is not None else ""
+def _untracked(clean: Clean) -> str:
+    change = clean.table.change_column
+    return f"\n  TRACK EXCEPT ({clean.here(change)})" if change is not None else ""
 
 
 # -- from a log -------------------------------------------------------------------------------------------------------
@@ -286,7 +303,7 @@ def _typed(clean: Clean, record: str) -> list[str]:
     found = []
     for column in (*named_only, *table.columns):
         container = _ROW if record == "after" and column.name in table.key else record
-        found.append(f"{_value(container, column)} AS {named(column.name)}")
+        found.append(f"{_value(container, column)} AS {named(column.here)}")
     return found if table.columns else [*found, "record" if record == "record" else f"{record} AS record"]
 
 

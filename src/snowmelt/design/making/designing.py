@@ -10,7 +10,8 @@ from snowmelt.design.deciding import Decision, DesignDecisions
 from snowmelt.design.making.capturing import address_variable, sources
 from snowmelt.design.making.clean_tables import named
 from snowmelt.design.making.estimating import estimates
-from snowmelt.design.making.gates import Came, gates
+from snowmelt.design.making.gate_queries import Came
+from snowmelt.design.making.gates import gates
 from snowmelt.design.making.operating import alerts, backfill, packets, replay, rollback, service_level
 from snowmelt.design.making.paths import batch_path, engine_settings, final_views, tasks
 from snowmelt.design.making.shapes import with_shape
@@ -52,7 +53,7 @@ def design(given: Requirements, verdict: DesignDecisions) -> Design:
     made = stages(given, verdict)
     origins = sources(given, verdict)
     ends = [_sink(sink, [*models(given), *made], verdict) for sink in given.sinks]
-    columns = {item.clean: item.table.columns for item in landed(given, verdict)}
+    columns = {item.clean: item.here.columns for item in landed(given, verdict)}
     came = {item.clean: _came(item, verdict) for item in landed(given, verdict)}
     level = service_level(given, verdict)
     checked = gates(given, [*models(given), *made], came, level.tier)
@@ -84,7 +85,7 @@ def _came(item: Landed, verdict: DesignDecisions) -> Came:
     flow = item.clean.removeprefix("stg_")
     by_log = captured_by_log(item.source, verdict)
     compared = item.source.kind is not SourceKind.WEBHOOK
-    return Came(item.source.name if by_log else flow, flow, item.table.columns, compared)
+    return Came(item.source.name if by_log else flow, flow, item.here.columns, compared)
 
 
 def _made(item: Decision) -> MadeDecision:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container
 from dataclasses import dataclass
+from itertools import chain, count
 
 from snowmelt.core.names import literal
 from snowmelt.design.making.clean_tables import named
@@ -22,6 +23,8 @@ _COUNTED = {
 }
 """Why a gate stays a query."""
 _PERCENT = 100
+Taken = set[tuple[str, str]]
+"""Tables with names of their checks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,20 +36,37 @@ class Enforcement:
     """Why it is a query after each refresh; empty where checks hold it."""
 
 
-def enforce(rule: QualityRule, versioned: Container[str], elsewhere: Container[str]) -> Enforcement:
-    """`versioned`: tables with many rows a key. `elsewhere`: tables that others make, whose gates are theirs to set."""
+def enforce(
+    rule: QualityRule, versioned: Container[str], elsewhere: Container[str], taken: Taken | None = None
+) -> Enforcement:  # fmt: skip
+    """`versioned`: tables with many rows a key. `elsewhere`: tables that others make, whose gates are theirs to set.
+
+    `taken`: names of checks that tables have already, to which those of this one are added.
+    """
+    taken = set() if taken is None else taken
     if rule.table.lower() in elsewhere:
         return Enforcement(counted="the table is made elsewhere, and its gates are its owner's to set")
+    if rule.share is not None:
+        return Enforcement(checks=(_check(rule, (), taken),))
     if rule.check in _COUNTED:
         return Enforcement(counted=_COUNTED[rule.check])
     if rule.check is Check.UNIQUE and rule.table.lower() in versioned:
         return Enforcement(counted="a key has many versions, and one that is current")
     groups = [rule.columns] if rule.check in (Check.NOT_NULL, Check.UNIQUE) else [(name,) for name in rule.columns]
-    return Enforcement(checks=tuple(_check(rule, columns) for columns in groups))
+    return Enforcement(checks=tuple(_check(rule, columns, taken) for columns in groups))
 
 
-def _check(rule: QualityRule, columns: tuple[str, ...]) -> GateCheck:
-    name = f"gate_{rule.check}_{'_'.join(_NO_WORD.sub('_', column.lower()) for column in columns)}"
+def _name(rule: QualityRule, columns: tuple[str, ...], taken: Taken) -> str:
+    """Of the check: two bounds of one column are two checks."""
+    first = "_".join(["gate", rule.check, *(_NO_WORD.sub("_", column.lower()) for column in columns)])
+    names = chain([first], (f"{first}_{number}" for number in count(2)))
+    name = next(name for name in names if (rule.table.lower(), name) not in taken)
+    taken.add((rule.table.lower(), name))
+    return name
+
+
+def _check(rule: QualityRule, columns: tuple[str, ...], taken: Taken) -> GateCheck:
+    name = _name(rule, columns, taken)
     listed = ", ".join(map(named, columns))
     severity = str(rule.severity).upper()
     action = action_of(rule)
@@ -63,7 +83,8 @@ def action_of(rule: QualityRule) -> str:
     critical, it refuses the refresh: the last good version stays."""
     if rule.severity is GateSeverity.WARN:
         return "WARN"
-    return "QUARANTINE" if rule.severity is GateSeverity.ERROR and rule.check is not Check.UNIQUE else "FAIL"
+    whole = rule.check in (Check.UNIQUE, Check.ROW_COUNT)
+    return "QUARANTINE" if rule.severity is GateSeverity.ERROR and not whole else "FAIL"
 
 
 def _kind(rule: QualityRule, listed: str) -> str:
@@ -72,6 +93,8 @@ def _kind(rule: QualityRule, listed: str) -> str:
             return f"NOT_NULL ({listed})"
         case Check.UNIQUE:
             return f"UNIQUE ({listed})"
+        case Check.ROW_COUNT:
+            return f"ROW_COUNT OF_BEFORE = '{(rule.share or 0) * _PERCENT:g} %'"
         case Check.ACCEPTED_VALUES:
             return f"ACCEPTED_VALUES ({listed}) VALUES = ({', '.join(map(literal, rule.values))})"
         case _:

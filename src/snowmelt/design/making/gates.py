@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from snowmelt.core import errors
-from snowmelt.core.names import literal
-from snowmelt.design.making.clean_tables import named
-from snowmelt.design.making.enforcing import action_of, enforce, number
+from snowmelt.design.making.enforcing import Taken, action_of, enforce
+from snowmelt.design.making.gate_queries import Came, examples, query
 from snowmelt.design.model import DesignGate, DesignStage
 from snowmelt.design.requirements.model import (
     Check,
@@ -40,21 +38,7 @@ _BEFORE = {
     "QUARANTINE": "the row goes to {table}_quarantine, others go on; an alert is raised, and the run ends as failed",
     "FAIL": "the refresh is refused, and the last good version stays; an alert is raised, and the run ends as failed",
 }
-_WIDE = 4
-"""Standard deviations beyond which a value is out of the ordinary."""
 _NUMBERS = ("NUMBER", "INT", "FLOAT", "DECIMAL", "NUMERIC", "DOUBLE", "REAL", "BIGINT", "SMALLINT")
-
-
-@dataclass(frozen=True, slots=True)
-class Came:
-    """What a clean table comes from."""
-
-    looked_at: str
-    """The flow, or the source whose log is read, under which a run notes what it saw."""
-    flow: str
-    columns: tuple[DescribedColumn, ...]
-    compared: bool = True
-    """Whether its rows can be held against the source: nobody can ask a webhook once more."""
 
 
 def gates(
@@ -62,30 +46,50 @@ def gates(
 ) -> list[DesignGate]:  # fmt: skip
     """`came` says of each clean table, by its name, what it comes from."""
     rules = list(given.quality) if isinstance(given.quality, tuple) else []
-    for rule in rules:
-        compared = [name for name, source in came.items() if source.compared]
-        if rule.check is Check.RECONCILIATION and rule.table not in compared:
-            known = ", ".join(compared) or "none"
-            raise errors.configuration(
-                "The check reconciliation needs a table that can be read from a source again: "
-                f"{rule.table} can't, {known} can."
-            )
-    found: dict[tuple[object, ...], QualityRule] = {}
-    for rule in (*rules, *_derived(given, stages, came, tier)):
-        found.setdefault((rule.check, rule.table.lower(), rule.columns, rule.references), rule)
     versioned = {stage.name.lower() for stage in stages if stage.load is Load.SCD_TYPE_2}
     elsewhere = {stage.name.lower() for stage in stages if not stage.sql}
+    for rule in rules:
+        _check_subject(rule, [name for name, source in came.items() if source.compared], elsewhere)
+    found = {rule.model_dump_json(): rule for rule in rules}
+    asked = set(map(_subject, rules))
+    for rule in _derived(given, stages, came, tier):
+        if _subject(rule) not in asked:
+            asked.add(_subject(rule))
+            found[rule.model_dump_json()] = rule
+    by_name = {stage.name.lower(): stage for stage in stages}
+    taken: Taken = set()
     made = []
     for rule in found.values():
-        held = enforce(rule, versioned, elsewhere)
+        held = enforce(rule, versioned, elsewhere, taken)
         how = _BEFORE[action_of(rule)].format(table=rule.table) if held.checks else _ON_FAILURE[rule.severity]
         made.append(
             DesignGate(
-                rule=rule, sql=query(rule, versioned, came), checks=held.checks, counted=held.counted,
+                rule=rule, sql=query(rule, versioned, came, [check.name for check in held.checks]), checks=held.checks,
+                counted=held.counted, examples=examples(rule, by_name.get(rule.table.lower()), held, versioned),
                 dimension=_DIMENSIONS[rule.check], on_failure=how,
             )
         )  # fmt: skip
     return made
+
+
+def _check_subject(rule: QualityRule, compared: Sequence[str], elsewhere: Container[str]) -> None:
+    """Raises for a rule that can't be held of its table."""
+    if rule.check is Check.RECONCILIATION and rule.table not in compared:
+        known = ", ".join(compared) or "none"
+        raise errors.configuration(
+            "The check reconciliation needs a table that can be read from a source again: "
+            f"{rule.table} can't, {known} can."
+        )
+    if rule.share is not None and rule.table.lower() in elsewhere:
+        raise errors.configuration(
+            f"row_count with share holds a refresh against the rows before it, and {rule.table} is made elsewhere.",
+            hint="Ask it of a table of this design, or write minimum.",
+        )
+
+
+def _subject(rule: QualityRule) -> tuple[object, ...]:
+    """What a rule is about: where somebody asked for one, none is derived."""
+    return rule.check, rule.table.lower(), rule.columns, rule.references, rule.share is None
 
 
 def _derived(
@@ -135,64 +139,3 @@ def _all_dimensions(stage: DesignStage, columns: tuple[DescribedColumn, ...]) ->
 
 def _rule(check: Check, stage: DesignStage, columns: tuple[str, ...], severity: GateSeverity) -> QualityRule:
     return QualityRule(check=check, table=stage.name, columns=columns, severity=severity)
-
-
-def query(rule: QualityRule, versioned: Container[str] = (), came: Mapping[str, Came] | None = None) -> str:
-    """One number: how many break the rule, 0 when all is well. Tables that keep versions have one current row a key."""
-    column = named(rule.columns[0]) if rule.columns else ""
-    listed = ", ".join(map(named, rule.columns))
-    source = (came or {}).get(rule.table)
-    match rule.check:
-        case Check.NOT_NULL:
-            conditions = " OR ".join(f"{named(name)} IS NULL" for name in rule.columns)
-            return f"SELECT COUNT_IF({conditions}) AS breaches FROM {rule.table}"
-        case Check.UNIQUE:
-            current = " WHERE is_current" if rule.table.lower() in versioned else ""
-            twice = f"SELECT {listed} FROM {rule.table}{current} GROUP BY {listed} HAVING COUNT(*) > 1"
-            return f"SELECT COUNT(*) AS breaches FROM ({twice})"
-        case Check.RANGE:
-            bounds = [f"{named(name)} < {number(rule.minimum)}" for name in rule.columns if rule.minimum is not None]
-            bounds += [f"{named(name)} > {number(rule.maximum)}" for name in rule.columns if rule.maximum is not None]
-            return f"SELECT COUNT_IF({' OR '.join(bounds)}) AS breaches FROM {rule.table}"
-        case Check.ACCEPTED_VALUES:
-            values = ", ".join(map(literal, rule.values))
-            others = " OR ".join(f"{named(name)} NOT IN ({values})" for name in rule.columns)
-            return f"SELECT COUNT_IF({others}) AS breaches FROM {rule.table}"
-        case Check.FRESHNESS if source is not None and not column:
-            # Whether rows came or not: a source that was read to its end is quiet, one that was not may be dead.
-            age = "DATEDIFF('second', MAX(looked_at), CURRENT_TIMESTAMP())"
-            seen = f"FROM heartbeats WHERE flow = {literal(source.looked_at)}"
-            return f"SELECT IFF({age} <= {number(rule.within or 86_400)}, 0, 1) AS breaches {seen}"
-        case Check.SCHEMA if source is not None:
-            open_ = f"flow = {literal(source.flow)} AND ended_at IS NULL"
-            return f"SELECT COUNT(*) AS breaches FROM schema_changes WHERE {open_}"
-        case Check.RECONCILIATION:
-            flow = literal(source.flow if source is not None else rule.table)
-            return (
-                f"SELECT breaches FROM reconciliations WHERE flow = {flow} "
-                "QUALIFY ROW_NUMBER() OVER (ORDER BY checked_at DESC) = 1"
-            )
-        case Check.FRESHNESS:
-            age = f"DATEDIFF('second', MAX({column or 'loaded_at'}), CURRENT_TIMESTAMP())"
-            return f"SELECT IFF({age} <= {number(rule.within or 86_400)}, 0, 1) AS breaches FROM {rule.table}"
-        case Check.ROW_COUNT:
-            bounds = [f"COUNT(*) >= {number(1 if rule.minimum is None else rule.minimum)}"]
-            bounds += [f"COUNT(*) <= {number(rule.maximum)}"] if rule.maximum is not None else []
-            return f"SELECT IFF({' AND '.join(bounds)}, 0, 1) AS breaches FROM {rule.table}"
-        case Check.REFERENTIAL_INTEGRITY:
-            assert rule.references is not None
-            table, _, referred = rule.references.rstrip(")").partition("(")
-            other = named(referred) if referred else column
-            return (
-                f"SELECT COUNT(*) AS breaches FROM {rule.table} AS a LEFT JOIN {table} AS b "
-                f"ON b.{other} = a.{column} WHERE a.{column} IS NOT NULL AND b.{other} IS NULL"
-            )
-        case Check.DISTRIBUTION:
-            inner = f"SELECT {column} AS v, AVG({column}) OVER () AS m, STDDEV({column}) OVER () AS s FROM {rule.table}"
-            return f"SELECT COUNT_IF(ABS(v - m) > {_WIDE} * s) AS breaches FROM ({inner})"
-        case Check.SCHEMA:
-            names = ", ".join(literal(name.upper()) for name in rule.columns)
-            return (
-                f"SELECT {len(rule.columns)} - COUNT(*) AS breaches FROM INFORMATION_SCHEMA.COLUMNS "
-                f"WHERE TABLE_NAME = {literal(rule.table.upper())} AND COLUMN_NAME IN ({names})"
-            )

@@ -33,15 +33,15 @@ class _Tables:
         self.items = landed(given, verdict)
         self.by_name = {item.table.name: item for item in self.items}
         self.dropped = given.pii is not None and given.pii.strategy is PiiStrategy.DROP
-        referred = {name for item in self.items for name in item.table.references.values()}
+        referred = {name for item in self.items for name in item.here.references.values()}
         self.dimensions = [item for item in self.items if item.table.name in referred]
         self.facts = [item for item in self.items if item.table.name not in referred]
 
     def columns(self, item: Landed) -> list[str]:
-        return [named(column.name) for column in item.table.columns if not (column.pii and self.dropped)]
+        return [named(column.name) for column in item.here.columns if not (column.pii and self.dropped)]
 
     def references(self, item: Landed) -> Iterator[tuple[str, Landed]]:
-        for column, name in item.table.references.items():
+        for column, name in item.here.references.items():
             if name in self.by_name:
                 yield named(column), self.by_name[name]
 
@@ -51,7 +51,7 @@ def _word(item: Landed) -> str:
 
 
 def _key(item: Landed) -> str:
-    return named(item.table.key[-1])
+    return named(item.here.key[-1])
 
 
 def _flat(tables: _Tables, item: Landed, alias: str, seen: Sequence[str] = ()) -> tuple[list[str], list[str]]:
@@ -82,7 +82,7 @@ def _own(tables: _Tables, item: Landed) -> list[str]:
 
 
 def _table(name: str, item: Landed, sql: str, about: str) -> Transformation:
-    return Transformation(name=name, sql=sql, key=item.table.key, description=about)
+    return Transformation(name=name, sql=sql, key=item.here.key, description=about)
 
 
 def _facts(tables: _Tables) -> Iterator[Transformation]:
@@ -118,14 +118,14 @@ def _one_big_table(tables: _Tables) -> Iterator[Transformation]:
 def _vault(tables: _Tables) -> Iterator[Transformation]:
     """Hubs for keys, links for references, satellites for what changes, each version of it."""
     for item in tables.items:
-        word, keys = _word(item), ", ".join(map(named, item.table.key))
-        hashed = _hashed(item.table.key)
+        word, keys = _word(item), ", ".join(map(named, item.here.key))
+        hashed = _hashed(item.here.key)
         yield Transformation(
             name=f"hub_{word}", key=(f"{word}_hk",), description=f"One row for each key of {item.table.name}.",
             sql=f"SELECT\n  {hashed} AS {word}_hk,\n  {keys},\n  MIN(valid_from) AS load_date,\n"
             f"  {literal(item.source.name)} AS record_source\nFROM {item.clean}\nGROUP BY {keys}",
         )  # fmt: skip
-        kept = [name for name in tables.columns(item) if name not in set(map(named, item.table.key))]
+        kept = [name for name in tables.columns(item) if name not in set(map(named, item.here.key))]
         kept = [name for name in kept if name not in {column for column, _ in tables.references(item)}]
         listed = "".join(f"  {name},\n" for name in kept)
         yield Transformation(
@@ -140,7 +140,7 @@ def _links(tables: _Tables, item: Landed, hashed: str) -> Iterator[Transformatio
     for column, other in tables.references(item):
         word, there = _word(item), _word(other)
         far = f"SHA2({column}::VARCHAR, 256)"
-        keys = ", ".join([*map(named, item.table.key), column])
+        keys = ", ".join([*map(named, item.here.key), column])
         yield Transformation(
             name=f"link_{word}_{there}", key=(f"{word}_hk", f"{there}_hk"),
             description=f"Which {there} each of {word} was of.",

@@ -13,6 +13,7 @@ from snowmelt.core.names import literal
 from snowmelt.design.deciding import DesignDecisions
 from snowmelt.design.making.clean_tables import (
     Clean,
+    as_called,
     as_landed,
     changes_of_log,
     named,
@@ -53,8 +54,14 @@ class Landed:
 
     source: Source
     table: Table
+    """With the names that the source has for its columns."""
     raw: str
     clean: str
+
+    @property
+    def here(self) -> Table:
+        """With the names that they have in the clean table."""
+        return as_called(self.table)
 
 
 def landed(given: Requirements, verdict: DesignDecisions) -> list[Landed]:
@@ -290,7 +297,7 @@ def _clean_stage(
     item: Landed, verdict: DesignDecisions, lag: str, wanted: _Wanted, asked_by: tuple[str, ...]
 ) -> DesignStage:
     clustered = verdict.outcome("partitioning") in ("by day and key", "by key") and bool(item.table.key)
-    options = _options(lag, asked_by or (item.table.key if clustered else ()))
+    options = _options(lag, asked_by or (item.here.key if clustered else ()))
     clean = Clean(item.clean, item.raw, item.table, options)
     keyed = bool(item.table.key)
     versions = wanted.load is Load.SCD_TYPE_2 and keyed
@@ -310,7 +317,7 @@ def _clean_stage(
     kind = StageKind.SCD_TABLE if sql.startswith("CREATE SCD ") else StageKind.DYNAMIC_TABLE
     about = f"{item.table.name}, typed and clean" + (", every version" if load is Load.SCD_TYPE_2 else "") + "."
     return DesignStage(
-        name=item.clean, layer="silver", kind=kind, sql=sql, reads=(item.raw,), load=load, key=item.table.key,
+        name=item.clean, layer="silver", kind=kind, sql=sql, reads=(item.raw,), load=load, key=item.here.key,
         target_lag=lag, description=about,
     )  # fmt: skip
 

@@ -48,6 +48,13 @@ class DescribedColumn(Part):
     """It holds personal data: the strategy of `pii` is applied to it."""
     description: str | None = None
     """What it means, for contracts and documents."""
+    called: str | None = Field(default=None, min_length=1)
+    """What it is called here, if not as the source calls it."""
+
+    @property
+    def here(self) -> str:
+        """The name of the column in the clean table."""
+        return self.called or self.name
 
 
 class Table(Part):
@@ -82,6 +89,7 @@ class Table(Part):
             raise ValueError("`tenants` and {tenant} in the table's name go together: name: '{tenant}.orders'")
         known = [column.name for column in self.columns]
         check_once("column", known)
+        check_once("column called", [column.here.lower() for column in self.columns])
         for name in (*self.key, self.change_column):
             if known and name is not None and name not in known:
                 raise ValueError(f"{name} is not one of its columns: {', '.join(known)}")
@@ -110,6 +118,9 @@ class Source(Part):
     def _in_order(self) -> Source:
         _without_password(self.name, self.connection)
         check_once("table", [table.name for table in self.tables])
+        columns = [column for table in self.tables for column in table.columns]
+        if self.kind is SourceKind.SNOWMELT and any(column.called for column in columns):
+            raise ValueError("`called` is for columns from outside; columns of a table here are named in SQL: a AS b")
         check_source_options(self.kind, self.options, ((table.name, table.options) for table in self.tables))
         return self
 

@@ -144,6 +144,8 @@ class QualityRule(Part):
     """Of `accepted_values`: those that may occur."""
     within: Seconds | None = None
     """Of `freshness`: how old the newest row may be."""
+    share: float | None = Field(default=None, gt=0, le=1)
+    """Of `row_count`: the share of the rows of before that a refresh must leave: 0.9 is nine of ten."""
 
     @model_validator(mode="after")
     def _complete(self) -> QualityRule:
@@ -159,6 +161,12 @@ class QualityRule(Part):
             raise ValueError("referential_integrity takes one column")
         if self.check in (Check.DISTRIBUTION, Check.FRESHNESS) and len(self.columns) > 1:
             raise ValueError(f"{self.check} takes one column; write a rule for each")
+        if self.share is not None and (self.check is not Check.ROW_COUNT or self.columns):
+            raise ValueError("share belongs to row_count, which takes no columns")
+        if self.share is not None and (self.minimum is not None or self.maximum is not None):
+            raise ValueError("share stands alone: write another row_count with minimum and maximum")
+        if self.share is not None and self.severity is GateSeverity.WARN:
+            raise ValueError("share refuses a refresh: its severity is error or critical")
         return self
 
 

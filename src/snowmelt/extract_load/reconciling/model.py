@@ -41,6 +41,8 @@ class ComparedTable:
     """Where gates keep rows that they did not let into the table."""
     condition: str | None = None
     """Which rows here count: the current versions, say."""
+    called: Mapping[str, str] = field(default_factory=dict)
+    """Columns that have other names here."""
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -66,7 +66,7 @@ class TableSide(Side):
         self._connection = connection
 
     def totals(self) -> dict[str, DayTotals]:
-        sums = "".join(f", SUM({_named(name)})" for name in self.compared.sums)
+        sums = "".join(f", SUM({self._named(name)})" for name in self.compared.sums)
         query = f"SELECT {self._day()}, COUNT(*){sums} FROM {self._source()} GROUP BY 1"
         return {
             day_text(day): DayTotals(int(count), tuple(number_text(value or 0) for value in values))
@@ -74,7 +74,7 @@ class TableSide(Side):
         }
 
     def rows(self, days: Sequence[str] | None) -> dict[Key, ComparedRow]:
-        listed = ", ".join(map(_named, self.compared.columns))
+        listed = ", ".join(map(self._named, self.compared.columns))
         query = f"SELECT {listed} FROM {self._source()}"
         if days is not None and self.compared.day is not None:
             query += f" WHERE COALESCE(TO_VARCHAR({self._day()}), 'all') IN ({', '.join(map(literal, days))})"
@@ -88,15 +88,20 @@ class TableSide(Side):
         if self.compared.quarantine is None:
             return set()
         keys = self.compared.key
-        query = f"SELECT {', '.join(map(_named, keys))} FROM {self.compared.quarantine}"
+        query = f"SELECT {', '.join(map(self._named, keys))} FROM {self.compared.quarantine}"
         found = self._connection.execute(query).fetchall()
         return {row_of(self.compared, dict(zip(keys, row, strict=True)), hash_keys=False)[0] for row in found}
+
+    def _named(self, column: str) -> str:
+        name = self.compared.called.get(column, column)
+        return quote(name.upper()).lower() if name.isidentifier() else quote(name)
 
     def _day(self) -> str:
         day = self.compared.day
         if day is None:
             return "NULL::DATE"
-        return f"TO_DATE(CONVERT_TIMEZONE('UTC', {_named(day)}))" if self.compared.zoned else f"TO_DATE({_named(day)})"
+        named = self._named(day)
+        return f"TO_DATE(CONVERT_TIMEZONE('UTC', {named}))" if self.compared.zoned else f"TO_DATE({named})"
 
     def _source(self) -> str:
         condition = self.compared.condition
@@ -208,7 +213,3 @@ def _typed(table: Table, name: str, value: str) -> Any:
     if issubclass(kind, dt.datetime | dt.date):
         return kind.fromisoformat(value)
     return value if kind is str else kind(value)
-
-
-def _named(name: str) -> str:
-    return quote(name.upper()).lower() if name.isidentifier() else quote(name)

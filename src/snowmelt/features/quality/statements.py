@@ -65,6 +65,7 @@ class QualityOptions(Options):
     method: Annotated[str | None, one_of("PSI", "KS")] = None
     window: Annotated[int | None, whole] = None
     within: Annotated[str | None, amount] = None
+    of_before: Annotated[str | None, amount] = None
     table: Annotated[NameRef | None, name_reference] = None
     key: Annotated[tuple[str, ...] | None, identifiers] = None
     severity: Annotated[str | None, one_of("WARN", "ERROR", "CRITICAL")] = None

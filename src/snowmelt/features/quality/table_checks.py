@@ -97,7 +97,7 @@ class TableChecks:
         earlier: list[QualityResult] = self._earlier[check.name]
         match check.kind:
             case CheckKind.ROW_COUNT:
-                return verdicts.of_value(check, float(self.rows), earlier)
+                return verdicts.of_rows_left(check, self.rows, self.rows_before, earlier)
             case CheckKind.VOLUME:
                 if self.rows_before is None:
                     return CheckVerdict(check, True)

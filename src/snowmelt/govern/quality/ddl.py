@@ -42,6 +42,7 @@ def _measure(check: QualityCheck) -> dict[str, str | None]:
         "QUANTILE": f"{check.quantile:g}" if check.quantile is not None else None,
         "METHOD": check.method,
         "WITHIN": f"'{check.within:g} %'" if check.within is not None else None,
+        "OF_BEFORE": f"'{check.of_before:g} %'" if check.of_before is not None else None,
         "WINDOW": str(check.window) if check.window is not None else None,
         "TABLE": str(check.references) if check.references is not None else None,
         "KEY": f"({', '.join(spelled(name) for name in key)})" if key else None,

@@ -52,7 +52,7 @@ RULES: Mapping[CheckKind, Rule] = {
     CheckKind.UNIQUE: Rule(Family.UNIQUENESS, _ROW, (1, None)),
     CheckKind.REFERENCES: Rule(Family.VALIDITY, _ROW, (1, None), ("table",), frozenset({"key"})),
     CheckKind.ROW_COUNT: Rule(
-        Family.COMPLETENESS, _TABLE, (0, 0), ("min", "max", "within"), _BOUNDS | {"within", "window"}
+        Family.COMPLETENESS, _TABLE, (0, 0), ("min", "max", "within", "of_before"), _BOUNDS | {"within", "window"}
     ),
     CheckKind.FRESHNESS: Rule(Family.FRESHNESS, _TABLE, (1, 1), ("max_age",)),
     CheckKind.COMPLETENESS: Rule(Family.COMPLETENESS, _TABLE, (1, 1), ("min",)),
@@ -152,6 +152,8 @@ def _measure(kind: CheckKind, options: Mapping[str, Any]) -> dict[str, Any]:
                 found["maximum"] = options.get("max", "3")
             elif "within" in options:
                 found["within"] = amount(str(options["within"]), "WITHIN")[0]
+            if "of_before" in options:
+                found["of_before"] = amount(str(options["of_before"]), "OF_BEFORE")[0]
     return found
 
 

@@ -64,6 +64,15 @@ def of_value(check: QualityCheck, value: float | None, earlier: Sequence[Quality
     return _within(check, value, earlier) if check.within is not None else CheckVerdict(check, True, value)
 
 
+def of_rows_left(check: QualityCheck, rows: int, before: int | None, earlier: Sequence[QualityResult]) -> CheckVerdict:
+    """How many rows a table has; `before` the write there were so many, or nobody knows."""
+    found = of_value(check, float(rows), earlier)
+    if not found.passed or check.of_before is None or before is None or rows >= before * check.of_before / 100:
+        return found
+    message = f"{check.kind} is {rows}, less than {check.of_before:g} % of the {before} rows before"
+    return CheckVerdict(check, False, float(rows), message=message)
+
+
 def _out_of_bounds(check: QualityCheck, value: float, low: float, high: float) -> str:
     what = f"{check.kind}{_columns(check)}"
     if check.kind is CheckKind.FRESHNESS:
