@@ -36,5 +36,6 @@ PORTABLE: dict[str, PortableFunction] = {
         PortableFunction(f"{PREFIX}check_xml", 1, "documents"),
         PortableFunction(f"{PREFIX}to_xml", 1, "documents"),
         PortableFunction(f"{PREFIX}soundex_p123", 1, "sounds"),
+        PortableFunction(f"{PREFIX}match_rows", 2, "row_matches"),
     )
 }

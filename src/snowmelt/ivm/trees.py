@@ -156,9 +156,11 @@ def is_exact(call: exp.Expr, below: Sequence[PlanColumn]) -> bool:
         return True
     while not isinstance(call, exp.Anonymous):
         call = call.this
+    if note_of(call).sorts:
+        return True
     if name in _EXACT_FOR_NUMBERS:
         return bool(call.expressions) and _is_number(call.expressions[0], {column.id: column for column in below})
-    # A list that the translation sorts afterwards looks here like one that it does not sort.
+    # Other lists that the translation sorts afterwards look here like those that it does not sort.
     return False
 
 

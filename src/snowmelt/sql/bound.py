@@ -108,6 +108,10 @@ class Scope:
     parameters: int = 0
     """How many parameters of lambdas this scope declares itself."""
 
+    def below(self) -> Scope:
+        """For a derived table in FROM, which sees common tables and outer scopes, and nothing that stands beside it."""
+        return Scope(parent=Scope(parent=self.parent, ctes=self.ctes, arguments=self.arguments))
+
     def cte(self, name: str) -> CommonTable | None:
         scope: Scope | None = self
         while scope is not None:

@@ -27,7 +27,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from snowmelt.core import errors
 from snowmelt.sql.correlation import fit_subqueries
-from snowmelt.sql.loose_words import outer_marks, refuse_loose_words, unexpected
+from snowmelt.sql.loose_words import outer_marks, refuse_loose_words, unexpected, with_last
 from snowmelt.sql.memberships import is_value, three_valued
 from snowmelt.sql.node_arguments import refuse_unread
 
@@ -76,6 +76,17 @@ class _SnowflakeParser(SnowflakeParser):
             self._match_text_seq("FROM", "FIRST")
         return super()._parse_window(this, alias)
 
+    def _parse_table(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
+        """With MATCH_RECOGNIZE behind it, which sqlglot would read behind the last join only."""
+        table = super()._parse_table(*args, **kwargs)
+        match = self._parse_match_recognize() if table is not None else None
+        if match is None:
+            return table
+        if not isinstance(table, exp.Subquery) or table.args.get("match"):
+            table = exp.Subquery(this=table)
+        table.set("match", match)
+        return table
+
     def _parse_limit(
         self, this: exp.Expr | None = None, top: bool = False, skip_limit_token: bool = False
     ) -> exp.Expr | None:
@@ -118,7 +129,7 @@ class _SnowflakeParser(SnowflakeParser):
 
     def parse(self, raw_tokens: list[Token], sql: str) -> list[exp.Expr | None]:
         refuse_loose_words(raw_tokens)
-        trees = super().parse(raw_tokens, sql)
+        trees = super().parse(with_last(raw_tokens), sql)
         marks = outer_marks(raw_tokens)
         if marks and len(marks) != sum(column.args.get("join_mark") is True for column in _columns(trees)):
             # It stands where only a name is taken, and went with the rest of the column.

@@ -63,6 +63,22 @@ def outer_marks(tokens: Sequence[Token]) -> list[Token]:
     return [token for token in tokens if token.token_type is TokenType.JOIN_MARKER]
 
 
+_SKIP_TO = ("AFTER", "MATCH", "SKIP", "TO")
+_PLACES = ("NEXT", "FIRST", "LAST")
+
+
+def with_last(tokens: list[Token]) -> list[Token]:
+    """With the word LAST in AFTER MATCH SKIP TO symbol, which means that, and which sqlglot needs there."""
+    found = list(tokens)
+    for index in range(len(found) - len(_SKIP_TO) - 1, -1, -1):
+        behind = index + len(_SKIP_TO)
+        words = tuple(token.text.upper() for token in found[index:behind])
+        if words == _SKIP_TO and found[behind].text.upper() not in _PLACES:
+            symbol = found[behind]
+            found.insert(behind, Token(TokenType.VAR, "LAST", symbol.line, symbol.col, symbol.start, symbol.end))
+    return found
+
+
 def unexpected(token: Token) -> ParseError:
     message = f"Unexpected '{token.text}'"
     return ParseError.new(message, description=message, line=token.line, col=token.col, highlight=token.text)

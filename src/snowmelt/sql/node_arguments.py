@@ -49,7 +49,7 @@ _READ: dict[_Node, str] = {
     **dict.fromkeys(_BARE, ""),
     exp.Select: "with_ expressions distinct from_ joins where group having qualify order limit offset connect",
     exp.Connect: "start connect",
-    exp.Subquery: "this alias with_ joins order limit offset pivots sample",
+    exp.Subquery: "this alias with_ joins order limit offset pivots sample match",
     exp.Union: _SET_OPERATION,
     exp.Except: _SET_OPERATION,
     exp.Intersect: _SET_OPERATION,
@@ -57,6 +57,8 @@ _READ: dict[_Node, str] = {
     exp.With: "expressions recursive",
     exp.CTE: "this alias",
     exp.Table: "this alias db catalog joins format pattern when changes pivots sample",
+    exp.MatchRecognize: "partition_by order measures rows after pattern define alias",
+    exp.MatchRecognizeMeasure: "this window_frame",
     exp.Pivot: "alias expressions fields unpivot include_nulls default_on_null",
     exp.PivotAlias: "this alias",
     exp.PivotAny: "this",
@@ -130,7 +132,7 @@ WITHOUT_EFFECT: dict[tuple[_Node, str], str] = {
 }
 
 _CLAUSES = {
-    "match": "MATCH_RECOGNIZE", "laterals": "LATERAL VIEW", "connect": "CONNECT BY here",
+    "match": "MATCH_RECOGNIZE here", "laterals": "LATERAL VIEW", "connect": "CONNECT BY here",
     "pivots": "PIVOT / UNPIVOT here",
     "prewhere": "PREWHERE", "where": "WHERE here", "group": "GROUP BY here", "having": "HAVING here",
     "qualify": "QUALIFY here", "windows": "named windows", "distribute": "DISTRIBUTE BY", "sort": "SORT BY",
@@ -232,7 +234,7 @@ _CLASS_WORDS: dict[_Node, str] = {
     exp.JSONBExtract: "the operator #>", exp.Aliases: "several aliases of one expression", exp.Slice: "array slices",
     exp.StrToDate: "CAST … FORMAT", exp.StrToTime: "CAST … FORMAT", exp.TimeToStr: "CAST … FORMAT",
     exp.ColumnDef: "structured types such as OBJECT(a INT)",
-    exp.MatchRecognize: "MATCH_RECOGNIZE", exp.IntervalSpan: "INTERVAL … TO …", exp.Into: "SELECT INTO",
+    exp.IntervalSpan: "INTERVAL … TO …", exp.Into: "SELECT INTO",
 }  # fmt: skip
 
 

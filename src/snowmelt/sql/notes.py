@@ -24,6 +24,8 @@ class Note:
     """The function that gives another value each time."""
     clock: Callable[[datetime], exp.Expr] | None = None
     """What the node is at another instant."""
+    sorts: bool = False
+    """Of a call that lists rows: the list is sorted behind it, so the order in which rows come counts for nothing."""
     position: tuple[int, int] | None = None
     """Line and position in the user's statement; noted for what may stand in the way of an incremental refresh."""
 
@@ -42,6 +44,10 @@ def note_of(node: exp.Expr) -> Note:
 def typed(node: exp.Expr, type_: DataType) -> exp.Expr:
     """The node with its type noted. Copies share their notes, so a new one is put in place."""
     return _noted(node, replace(note_of(node), type=type_))
+
+
+def sorted_list(node: exp.Expr) -> exp.Expr:
+    return _noted(node, replace(note_of(node), sorts=True))
 
 
 def volatile(node: exp.Expr, name: str) -> exp.Expr:

@@ -82,8 +82,9 @@ def parts_of(node: exp.Expr) -> tuple[str, ...]:
 def ungrouped(node: exp.Expr) -> tuple[exp.Expr, list[exp.Join]]:
     """The first item of a FROM clause or of a join in parentheses, and the joins behind it."""
     joins: list[exp.Join] = list(node.args.get("joins") or [])
-    if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table | exp.Subquery | exp.Values | exp.Lateral):
+    inside = node.this if isinstance(node, exp.Subquery) and not node.args.get("match") else None
+    if isinstance(inside, exp.Table | exp.Subquery | exp.Values | exp.Lateral):
         only(node, "this", "joins")
-        first, inner = ungrouped(node.this)
+        first, inner = ungrouped(inside)
         return first, [*inner, *joins]
     return node, joins

@@ -34,6 +34,7 @@ from snowmelt.sql.using import bind_using, shared_names
 with lazy_imports():
     from snowmelt.sql import pivots, samples
     from snowmelt.sql.asof_joins import bind_asof
+    from snowmelt.sql.match_recognize import bind_matches
 
 
 class SourceBinder:
@@ -62,7 +63,7 @@ class SourceBinder:
 
     def _grouped(self, first: exp.Expr, joins: list[exp.Join]) -> exp.Expr:
         """`(a JOIN b ON …)` on the right of a join: rows of their own, whose tables keep their names."""
-        scope = Scope(parent=_only_ctes(self.scope))
+        scope = self.scope.below()
         inner = SourceBinder(self.queries, scope, self.expressions.in_scope(scope))
         target = exp.Select()
         inner._join_all(first, joins, target)
@@ -80,6 +81,8 @@ class SourceBinder:
     # -- items ----------------------------------------------------------------------------------------------------
 
     def _item(self, node: exp.Expr) -> exp.Expr:
+        if node.args.get("match"):
+            return self._matched(node)
         if node.args.get("pivots"):
             return self._pivoted(node)
         if node.args.get("sample"):
@@ -113,6 +116,11 @@ class SourceBinder:
             alias = exp.TableAlias(this=alias.this.copy())
         return self._derived(exp.Subquery(this=bound.tree), bound, exp.Subquery(alias=alias), parts_of(node))
 
+    def _matched(self, node: exp.Expr) -> exp.Expr:
+        """MATCH_RECOGNIZE over what stands before it."""
+        bound, clause = bind_matches(self.queries, self.scope.below(), node)
+        return self._derived(exp.Subquery(this=bound.tree), bound, exp.Subquery(alias=clause.args.get("alias")), ())
+
     def _sampled(self, node: exp.Expr) -> exp.Expr:
         source = node.copy()
         source.set("sample", None)
@@ -124,7 +132,7 @@ class SourceBinder:
 
     def _apart(self, query: exp.Expr) -> BoundQuery:
         """A query that stands in FROM, and sees nothing of what stands beside it."""
-        return self.queries.bind(query, Scope(parent=_only_ctes(self.scope)))
+        return self.queries.bind(query, self.scope.below())
 
     def _values_of(self, query: exp.Expr) -> Sequence[exp.Expr]:
         bound = self._apart(query)
@@ -213,7 +221,7 @@ class SourceBinder:
         return self._relation(relation, node, ())
 
     def _subquery(self, node: exp.Subquery) -> exp.Expr:
-        bound = self.queries.bind(node, Scope(parent=_only_ctes(self.scope)))
+        bound = self.queries.bind(node, self.scope.below())
         return self._derived(exp.Subquery(this=bound.tree), bound, node, ())
 
     def _derived(self, tree: exp.Expr, bound: BoundQuery, node: exp.Expr, parts: tuple[str, ...]) -> exp.Expr:
@@ -364,7 +372,7 @@ class SourceBinder:
     def _asof_join(self, join: exp.Join) -> exp.Join:
         only(join, "this", "on", "using", "method", "match_condition", "side")
         before = list(self.scope.sources)
-        scope = Scope(parent=_only_ctes(self.scope))
+        scope = self.scope.below()
         inner = SourceBinder(self.queries, scope, self.expressions.in_scope(scope))
         target = exp.Select()
         inner._join_all(*ungrouped(join.this), target)
@@ -386,8 +394,3 @@ class SourceBinder:
         target.set("where", exp.Where(this=asof.known()))
         right = exp.Subquery(this=target, alias=exp.TableAlias(this=identifier(alias)))
         return exp.Join(this=right, side="LEFT", on=asof.condition(value, neighbour, keys))
-
-
-def _only_ctes(scope: Scope) -> Scope:
-    """What a derived table may see of the scope around it: common table expressions, and outer scopes."""
-    return Scope(parent=scope.parent, ctes=scope.ctes, arguments=scope.arguments)

@@ -152,7 +152,12 @@ _EXACT = [*_WHOLE, *_DECIMALS]
 _PAIRS = [*product(_EXACT, repeat=2), ("DOUBLE", "DOUBLE")]
 _MIXED = [(one, other) for one, other in _PAIRS if one == other or (EACH.index(one) + EACH.index(other)) % 3 == 0]
 """Every type of number with itself and with some of the others; `make test-slow` has all pairs."""
+_PATTERN = (
+    '{"width": 1, "steps": [["row", -1, 0, 0], ["either", 0, 2], ["match"]], "symbols": ["A"], "skip": ["PAST", null],'
+    ' "empty": true, "unmatched": false}'
+)
 ONE_ARGUMENT |= {
+    "snowmelt_match_rows": ([f"snowmelt_match_rows(_0, '{_PATTERN}')"], _TEXTS),
     "snowmelt_check_xml": (["snowmelt_check_xml(_0)"], _TEXTS),
     "snowmelt_parse_ip": (["snowmelt_parse_ip(_0, 'inet')"], _TEXTS),
     "snowmelt_parse_xml": (["snowmelt_parse_xml(_0, 'true')"], _TEXTS),
