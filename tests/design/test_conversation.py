@@ -155,7 +155,7 @@ def test_what_can_not_be_is_asked_again() -> None:
     state = reply(state, "10 seconds")
     asked = next_question(state)
     assert asked is not None and asked.topic == "ask:ASK-LATENCY"
-    assert "nobody has said yes" in summary(reply(state, "no")).problems[0]
+    assert "nobody has approved" in summary(reply(state, "no")).problems[0]
     with pytest.raises(NotUnderstoodError, match="a name and a reason"):
         reply(state, "yes")
 

@@ -113,7 +113,7 @@ def create(code: str, reads: str = "t", options: str = "") -> str:
         ("def f(spark:\n  pass", "", "100357", "SyntaxError"),
         ("def g(spark): pass", "", "100357", "The handler 'f' is not a function"),
         ("def f(spark): return 7", "", "391546", "f returned int"),
-        ("def f(spark): return spark.table('u')", "", "002003", "The function asks for table 'u', but reads T."),
+        ("def f(spark): return spark.table('u')", "", "002003", "The function asks for table 'u', but its reads=[…]"),
         ("def f(spark): return spark.sql('SELECT interval 1 day AS i')", "", "000002", "column 'i' of Spark's type"),
         ("def f(spark): return spark.table('t')", "REFRESH_MODE = INCREMENTAL", "002711", "the Python function f"),
     ],

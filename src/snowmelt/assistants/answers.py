@@ -60,7 +60,7 @@ def _plain(value: Any) -> Any:
 
 
 def changes_something(statement: str) -> bool:
-    """Whether it may: all but queries, SHOW, DESCRIBE, EXPLAIN and LIST, and what calls a function of the system."""
+    """Whether the statement may change something. Queries and SHOW do not, unless they call SYSTEM$ functions."""
     try:
         kinds = [classify(parse_statement(one)) for one in chained(SqlText(statement))]
     except SnowmeltError:

@@ -88,7 +88,7 @@ class Tools:
 
 
 class Confirmed(BaseModel):
-    """What a person answers before something is changed."""
+    """The user's answer to a question before something is changed."""
 
     yes: bool
 
@@ -117,7 +117,7 @@ def _can_ask(context: Context[Any]) -> bool:
 
 
 def _code(what: str) -> str:
-    """Of one change, and of no other."""
+    """A code for exactly this change; that of another change differs."""
     return hashlib.sha256(what.encode()).hexdigest()[:8]
 
 
@@ -227,7 +227,7 @@ def _add_reading(tools: Tools, session: Callable[[], Executes]) -> None:
     ) -> dict[str, Any]:  # fmt: skip
         """What a backfill would replace, in which chunks, how long it would take and what follows. Changes nothing."""
         if query and changes_something(query):
-            raise ToolError("The query may change something, and a plan changes nothing.")
+            raise ToolError("The query of a backfill must be a SELECT: this one may change something.")
         request = BackfillRequest(table, source or None, query or None, None, column, start or None, end or None)
         planner = BackfillPlanner(session().execute, [])
         plan, downstream = planner.plan(request)

@@ -18,7 +18,7 @@ _NO_DATA = ("OPTIMIZE", "ALTER TABLE", "CREATE TABLE", "UNDO")
 
 
 def check_may_begin(execute: Execute, plan: BackfillPlan, others: Iterable[BackfillStanding]) -> None:
-    """Two that are under way over the same rows could be undone in no order."""
+    """Raises if another backfill of the same rows is under way: the two could not be undone in any order."""
     for other in others:
         if other.plan.name != plan.name or other.state not in (BackfillState.RUNNING, BackfillState.UNDOING):
             continue
@@ -26,7 +26,7 @@ def check_may_begin(execute: Execute, plan: BackfillPlan, others: Iterable[Backf
         if _meet(execute, plan, other.plan, relations):
             raise backfill_errors.backfill(
                 f"The backfill {other.plan.run} of the same rows of {plan.name} is {other.state}.",
-                hint=f"--resume {other.plan.run} or --undo {other.plan.run} first.",
+                hint=f"Finish it with --resume {other.plan.run}, or take it back with --undo {other.plan.run}.",
             )
 
 
@@ -40,7 +40,7 @@ class Losses:
         """Backfills that began after it, whatever their table."""
 
     def later_backfills(self) -> list[BackfillStanding]:
-        """Those that replaced rows of the same range and were not undone."""
+        """Later backfills that replaced rows of the same range and were not undone."""
         plan = self._standing.plan
         found = []
         for other in self._later:

@@ -110,7 +110,7 @@ class BackfillPlan:
         return (
             f"DELETE FROM {self.name} WHERE {condition};\nLET deleted INT := SQLROWCOUNT;\n"
             f"INSERT INTO {self.name} ({self.listed}) SELECT {self.listed} FROM {source} WHERE {condition};\n"
-            "LET inserted INT := SQLROWCOUNT;\ntold := deleted || '/' || inserted;\n"
+            "LET inserted INT := SQLROWCOUNT;\nreport := deleted || '/' || inserted;\n"
         )
 
     def as_json(self) -> dict[str, Any]:

@@ -73,7 +73,7 @@ class BackfillPlanner:
     def _range_column(self, written: str, columns: dict[str, str]) -> RangeColumn:
         parts = split_name(written)
         if parts is None or len(parts) != 1 or parts[0] not in columns:
-            raise backfill_errors.backfill(f"The table has no column '{written}'; it has {', '.join(columns)}.")
+            raise backfill_errors.backfill(f"'{written}' is not a column of the table, which has {', '.join(columns)}.")
         type_ = parse_type(columns[parts[0]])
         assert type_ is not None
         return RangeColumn(parts[0], type_)
@@ -83,9 +83,11 @@ class BackfillPlanner:
         if request.query is not None:
             text = request.query.strip().removesuffix(";")
             if not isinstance(parse_statement(text), Query):
-                raise backfill_errors.backfill("The file of --query holds no query.")
+                raise backfill_errors.backfill("The file of --query must hold one SELECT.")
             if request.at is not None:
-                raise backfill_errors.backfill("--at belongs to --from. In a --query, write AT (…) behind the table.")
+                raise backfill_errors.backfill(
+                    "--at works only with --from. In a --query, write AT (…) behind the table."
+                )
             return f"(\n{text}\n) AS {_SOURCE_ALIAS}", None
         if request.source is None:
             raise backfill_errors.backfill("The source of the rows is missing: give --from TABLE or --query FILE.")
@@ -105,7 +107,7 @@ class BackfillPlanner:
             chunks = cut_keys(column, request.keys)
             return " OR ".join(chunks), chunks
         if request.start is None or request.end is None:
-            raise backfill_errors.backfill("The range is missing: --start and --end, or --keys.")
+            raise backfill_errors.backfill("The range is missing: give --start and --end, or --keys.")
         low, high = self._bound(column, request.start), self._bound(column, request.end)
         if not low < high:  # type: ignore[operator]
             raise backfill_errors.backfill("The range is empty: its start must be before its end.")

@@ -42,7 +42,7 @@ class RangeColumn:
             raise backfill_errors.backfill(f"'{text}' is not a value of {self.name}, which is {self.type}.") from None
         raise backfill_errors.backfill(
             f"{self.name} is {self.type}: a range needs a date, a timestamp or a number.",
-            hint="Other columns can be chosen by --keys.",
+            hint="Use --keys for a column of another type.",
         )
 
     @property
@@ -117,9 +117,9 @@ def even_edges(column: RangeColumn, low: Bound, high: Bound, step: str) -> list[
         return edges
     seconds = parse_lag(step)
     if not seconds:
-        raise backfill_errors.backfill(f"'{step}' is not a length of time, as '1 day' or '6 hours'.")
+        raise backfill_errors.backfill(f"'{step}' is not a length of time. Write '1 day' or '6 hours'.")
     if column.type.kind is Kind.DATE and seconds % 86_400:
-        raise backfill_errors.backfill(f"{column.name} is a date: a chunk has whole days.")
+        raise backfill_errors.backfill(f"{column.name} is a date: a chunk must be whole days, such as '7 days'.")
     span = timedelta(seconds=seconds)
     _check_count(math.ceil((high - low) / span))  # type: ignore[operator]
     edge = low + span  # type: ignore[operator]
@@ -135,7 +135,7 @@ def _length(step: str) -> Decimal:
     except InvalidOperation:
         length = Decimal(0)
     if length <= 0:
-        raise backfill_errors.backfill(f"'{step}' is not the length of a chunk of numbers.")
+        raise backfill_errors.backfill(f"'{step}' is not the length of a chunk of numbers: write 1000, say.")
     return length
 
 

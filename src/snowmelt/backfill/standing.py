@@ -26,7 +26,7 @@ class Left:
 
     digest: str
     at: str
-    """By the clock of the server, within the chunk's transaction."""
+    """When the chunk was committed, by the server's clock."""
 
 
 @dataclass(slots=True)

@@ -33,28 +33,26 @@ def backfill_command(app: typer.Typer, opener: Opener, guarded: Guard) -> None:
 
     @app.command()
     def backfill(
-        table: Annotated[str | None, typer.Argument(help="The table to mend.")] = None,
+        table: Annotated[str | None, typer.Argument(help="The table whose rows to replace.")] = None,
         source: Annotated[str | None, typer.Option("--from", help="Table or view with the right rows.")] = None,
         query: Annotated[Path | None, typer.Option(help="File with a SELECT that gives the right rows.")] = None,
         at: Annotated[str | None, typer.Option(help="Read --from as it was then.")] = None,
         column: Annotated[str | None, typer.Option(help="The column of the range or the keys.")] = None,
         start: Annotated[str | None, typer.Option(help="The first value of the range.")] = None,
-        end: Annotated[str | None, typer.Option(help="The first value behind the range.")] = None,
+        end: Annotated[str | None, typer.Option(help="The end of the range; this value is not part of it.")] = None,
         keys: Annotated[str | None, typer.Option(help="Values instead of a range, separated by commas.")] = None,
         keys_file: Annotated[Path | None, typer.Option(help="File with one key a line.")] = None,
         chunk: Annotated[str | None, typer.Option(help="Length of a chunk: '1 day', or a number.")] = None,
-        chunk_rows: Annotated[
-            int, typer.Option(min=1, help="Rows of a chunk, when its length is not said.")
-        ] = 1_000_000,
+        chunk_rows: Annotated[int, typer.Option(min=1, help="Rows of a chunk, if --chunk is not given.")] = 1_000_000,
         streams: Annotated[
-            StreamPolicy, typer.Option(help="follow: consumers of streams apply deletes, too.")
+            StreamPolicy, typer.Option(help="refuse, or follow: consumers of streams apply deletes, too.")
         ] = StreamPolicy.REFUSE,
         refresh: Annotated[bool, typer.Option(help="Refresh the dynamic tables downstream.")] = True,
         dry_run: Annotated[bool, typer.Option("--dry-run", help="Show rows, time and cost; change nothing.")] = False,
         resume: Annotated[str | None, typer.Option(metavar="RUN", help="Go on with a backfill.")] = None,
         undo: Annotated[str | None, typer.Option(metavar="RUN", help="Bring the old rows back.")] = None,
         force: Annotated[
-            bool, typer.Option("--force", help="With --undo: also over what came later; says what, and keeps a clone.")
+            bool, typer.Option("--force", help="With --undo: even if later changes are lost. They are kept in a clone.")
         ] = False,
         accept: Annotated[str | None, typer.Option(metavar="RUN", help="Drop the old version.")] = None,
         status: Annotated[bool, typer.Option("--status", help="List backfills.")] = False,
@@ -68,9 +66,9 @@ def backfill_command(app: typer.Typer, opener: Opener, guarded: Guard) -> None:
         """
         chosen = [item for item in (table, resume, undo, accept, status or None) if item is not None]
         if len(chosen) != 1:
-            raise typer.BadParameter("One of TABLE, --resume, --undo, --accept and --status.")
+            raise typer.BadParameter("Give one of TABLE, --resume, --undo, --accept and --status.")
         if force and undo is None:
-            raise typer.BadParameter("--force is for --undo.")
+            raise typer.BadParameter("--force works only with --undo.")
 
         def work() -> int:
             if status:
@@ -78,7 +76,9 @@ def backfill_command(app: typer.Typer, opener: Opener, guarded: Guard) -> None:
             if table is not None:
                 listed = [*(keys.split(",") if keys else ()), *(_read(keys_file).splitlines() if keys_file else ())]
                 if column is None:
-                    raise backfill_errors.backfill("The column is missing: --column.")
+                    raise backfill_errors.backfill(
+                        "The column of the range or the keys is missing: give --column NAME."
+                    )
                 text = _read(query) if query is not None else None
                 request = BackfillRequest(
                     table, source, text, at, column, start, end, tuple(listed), chunk, chunk_rows, streams, refresh

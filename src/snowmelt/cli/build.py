@@ -26,7 +26,7 @@ def build_command(app: typer.Typer, guarded: Guard) -> None:
         output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder for the project.")] = None,
         check: Annotated[
             bool,
-            typer.Option("--check", help="Write nothing; exit code 1 when it is not what its design says."),
+            typer.Option("--check", help="Write nothing; exit code 1 if a file differs from the design."),
         ] = False,
     ) -> None:
         """Write the project of a design. Built again, it keeps what somebody changed."""

@@ -67,7 +67,7 @@ def _show(console: Console, verdict: dict[str, Any]) -> None:
 
 
 def check(
-    name: Annotated[str | None, typer.Argument(help="A dynamic table; all of them when there is none.")] = None,
+    name: Annotated[str | None, typer.Argument(help="A dynamic table; all of them if none is given.")] = None,
     data: DataOption = DATA,
     url: UrlOption = None,
     config: ConfigOption = None,

@@ -17,7 +17,7 @@ from snowmelt.runtime.results import Executes
 EXIT_LACKING = 1
 
 
-NameArgument = Annotated[str, typer.Argument(help="The connector; DATABASE.SCHEMA.NAME, or less.")]
+NameArgument = Annotated[str, typer.Argument(help="The connector: NAME, SCHEMA.NAME or DATABASE.SCHEMA.NAME.")]
 
 
 def connector_commands(opened: Opener, guarded: Guard) -> typer.Typer:
@@ -30,26 +30,28 @@ def connector_commands(opened: Opener, guarded: Guard) -> typer.Typer:
     @group.command()
     def create(
         name: NameArgument,
-        host: Annotated[str, typer.Option(help="Where it is.")],
-        database: Annotated[str, typer.Option(help="Its database.")],
-        user: Annotated[str, typer.Option(help="Who reads it.")],
+        host: Annotated[str, typer.Option(help="The database server.")],
+        database: Annotated[str, typer.Option(help="The database to capture.")],
+        user: Annotated[str, typer.Option(help="The user that reads it.")],
         table: Annotated[list[str], typer.Option(help="schema.table; give it once for each table.")],
         kind: Annotated[str, typer.Option("--type", help="postgres, mariadb or mysql.")] = "postgres",
-        port: Annotated[int | None, typer.Option(help="Its port, if it is not the usual one.")] = None,
+        port: Annotated[int | None, typer.Option(help="The server's port, if it is not the usual one.")] = None,
         password_env: Annotated[str | None, typer.Option(help="Environment variable with the password.")] = None,
         secret_file: Annotated[str | None, typer.Option(help="File with the password.")] = None,
         slot: Annotated[str | None, typer.Option(help="Replication slot; made when it is missing.")] = None,
         publication: Annotated[str | None, typer.Option(help="Publication; made when it is missing.")] = None,
         snapshot_mode: Annotated[str, typer.Option(help="initial, initial_only, no_data, when_needed.")] = "initial",
-        target: Annotated[str, typer.Option(help="raw: every change; mirror: the rows as they are.")] = "raw",
-        raw_table: Annotated[str | None, typer.Option(help="Table for the changes.")] = None,
-        mirror_schema: Annotated[str | None, typer.Option(help="Schema for the mirrors.")] = None,
-        deletes: Annotated[str | None, typer.Option(help="hard or soft, in mirrors.")] = None,
+        target: Annotated[str, typer.Option(help="raw: a table of all changes; mirror: copies of the tables.")] = "raw",
+        raw_table: Annotated[str | None, typer.Option(help="Table for the changes, with --target raw.")] = None,
+        mirror_schema: Annotated[str | None, typer.Option(help="Schema for the copies, with --target mirror.")] = None,
+        deletes: Annotated[
+            str | None, typer.Option(help="What a delete does to a mirror: hard removes the row, soft marks it.")
+        ] = None,
         bootstrap_servers: Annotated[
-            str | None, typer.Option(help="Kafka, whose topics Debezium in Kafka Connect fills; embedded without it.")
+            str | None, typer.Option(help="Kafka brokers, if Debezium runs in Kafka Connect; else it is embedded.")
         ] = None,
         topic_prefix: Annotated[str | None, typer.Option(help="Topics are called prefix.schema.table.")] = None,
-        paused: Annotated[bool, typer.Option("--paused", help="Do not begin yet.")] = False,
+        paused: Annotated[bool, typer.Option("--paused", help="Create the connector, but do not start it.")] = False,
         data: DataOption = DATA,
         url: UrlOption = None,
     ) -> None:
@@ -93,7 +95,7 @@ def connector_commands(opened: Opener, guarded: Guard) -> typer.Typer:
     @group.command()
     def snapshot(
         name: NameArgument,
-        table: Annotated[list[str] | None, typer.Option(help="schema.table; all tables without it.")] = None,
+        table: Annotated[list[str] | None, typer.Option(help="schema.table; all tables if none is given.")] = None,
         data: DataOption = DATA,
         url: UrlOption = None,
     ) -> None:

@@ -31,7 +31,7 @@ EXIT_BROKEN = 1
 
 
 FileArgument = Annotated[Path, typer.Argument(help="A contract in the Open Data Contract Standard.")]
-NameArgument = Annotated[str, typer.Argument(help="The contract; DATABASE.SCHEMA.NAME, or less.")]
+NameArgument = Annotated[str, typer.Argument(help="The contract: NAME, SCHEMA.NAME or DATABASE.SCHEMA.NAME.")]
 OutputOption = Annotated[Path | None, typer.Option("-o", "--output", help="File to write instead of printing.")]
 
 
@@ -55,7 +55,10 @@ def _file_commands(group: typer.Typer, guarded: Guard) -> None:
     def diff(
         old: FileArgument,
         new: FileArgument,
-        mode: Annotated[Compatibility | None, typer.Option(help="Whom to protect.", case_sensitive=False)] = None,
+        mode: Annotated[
+            Compatibility | None,
+            typer.Option(help="Compatibility to judge by; the contract's own if not given.", case_sensitive=False),
+        ] = None,
         form: FormatOption = Format.TABLE,
     ) -> None:
         """Show what changes between two versions, and which number the new one needs. 1 when it has a smaller one."""
@@ -64,7 +67,7 @@ def _file_commands(group: typer.Typer, guarded: Guard) -> None:
     @group.command(name="export")
     def export_(
         file: FileArgument,
-        to: Annotated[ExportTarget, typer.Option(help="What to write.")],
+        to: Annotated[ExportTarget, typer.Option(help="The format to write.")],
         output: OutputOption = None,
     ) -> None:
         """Write a contract as Avro schema, JSON Schema, dbt YAML or SQL."""
@@ -107,7 +110,7 @@ def _account_commands(group: typer.Typer, sessions: SessionCommands) -> None:
     @group.command()
     def apply(
         file: FileArgument,
-        name: Annotated[str | None, typer.Option(help="Its name in the account; the document's without it.")] = None,
+        name: Annotated[str | None, typer.Option(help="Name in the account; the document's name if not given.")] = None,
         attach: Annotated[list[str] | None, typer.Option(help="A table to attach it to.")] = None,
         data: DataOption = DATA,
         url: UrlOption = None,
@@ -130,11 +133,13 @@ def _account_commands(group: typer.Typer, sessions: SessionCommands) -> None:
     @group.command()
     def consumer(
         name: NameArgument,
-        who: Annotated[str, typer.Argument(help="Who builds on it.")],
-        contact: Annotated[str | None, typer.Option(help="Where they are reached.")] = None,
-        version: Annotated[int | None, typer.Option(help="The major version they hold to.")] = None,
-        column: Annotated[list[str] | None, typer.Option(help="A column they use; all without it.")] = None,
-        drop: Annotated[bool, typer.Option("--drop", help="They no longer do.")] = False,
+        who: Annotated[str, typer.Argument(help="Name of the consumer.")],
+        contact: Annotated[str | None, typer.Option(help="How to reach the consumer.")] = None,
+        version: Annotated[int | None, typer.Option(help="The major version that the consumer uses.")] = None,
+        column: Annotated[
+            list[str] | None, typer.Option(help="A column that the consumer uses; all columns if none is given.")
+        ] = None,
+        drop: Annotated[bool, typer.Option("--drop", help="Remove the consumer.")] = False,
         data: DataOption = DATA,
         url: UrlOption = None,
     ) -> None:

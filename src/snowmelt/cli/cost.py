@@ -56,7 +56,7 @@ def _printed(report: dict[str, Any]) -> list[Table | str]:
 
 
 def cost(
-    name: Annotated[str | None, typer.Argument(help="A dynamic table; all of them when there is none.")] = None,
+    name: Annotated[str | None, typer.Argument(help="A dynamic table; all of them if none is given.")] = None,
     days: Annotated[float, typer.Option(min=0.01, help="How many days to look back.")] = 1.0,
     data: DataOption = DATA,
     url: UrlOption = None,

@@ -30,10 +30,10 @@ def data_catalog_commands(opened: Opener, guarded: Guard) -> typer.Typer:
 
     @group.command()
     def search(
-        words: Annotated[list[str], typer.Argument(help="All of them must occur.")],
+        words: Annotated[list[str], typer.Argument(help="Words to search for; all of them must occur.")],
         data: DataOption = DATA,
         url: UrlOption = None,
-        limit: Annotated[int, typer.Option(help="How many to show.")] = 30,
+        limit: Annotated[int, typer.Option(help="The most results to show.")] = 30,
     ) -> None:
         """Search names, columns and descriptions. The exit code is 1 when nothing is found."""
         sessions.run(data, url, lambda session: _search(_snapshot(session), " ".join(words), limit))

@@ -51,11 +51,11 @@ OutputOption = Annotated[Path, typer.Option("--output", "-o", help="Folder for t
 AskOption = Annotated[
     bool | None,
     typer.Option(
-        "--interactive/--non-interactive", help="Ask for what is open, or name it with exit code 4. Asks on a terminal."
+        "--interactive/--non-interactive", help="Ask open questions, or list them with exit code 4. Asks on a terminal."
     ),
 ]
 ApproveOption = Annotated[
-    list[str] | None, typer.Option("--approve", help="RULE=who and why: the answer to what is asked first.")
+    list[str] | None, typer.Option("--approve", help="RULE=person, reason: who approved what a rule asks about.")
 ]
 LookOption = Annotated[bool, typer.Option("--look", help="Ask the sources for tables, types, keys, rows and rates.")]
 FormatOption = Annotated[Format, typer.Option("--format", help="table for people, json for programs.")]
@@ -267,7 +267,7 @@ class _Work:
                 given = given.model_copy(update={"mode": _asked_mode() or given.mode})
             elif item.rule.field is not None:
                 given = self._answer_field(given, item.rule.field)
-            elif answer := typer.prompt("Who has said yes, and why (empty: nobody)", default="", show_default=False):
+            elif answer := typer.prompt("Who approved this, and why (empty: nobody)", default="", show_default=False):
                 given = with_answers(given.model_copy(update={"approvals": {**given.approvals, item.rule.id: answer}}))
             self.answers = given
         return given

@@ -41,7 +41,7 @@ def _pair(text: str, form: str) -> tuple[str, str]:
     name, found, value = text.partition("=")
     if not found or not name.strip() or not value.strip():
         # The text itself is not repeated: it names a person.
-        raise errors.configuration(f"Write {form}.", hint=f"Got a text of {len(text)} characters.")
+        raise errors.configuration(f"An argument of {len(text)} characters is not of the form {form}.")
     return name.strip(), value.strip()
 
 
@@ -83,7 +83,9 @@ def _tell(console: Console, answer: dict[str, Any], left: list[dict[str, Any]]) 
             f"  left: {each['location']} {each['name']}: {f'kept: {kept}' if kept else each['how']}", markup=False
         )
     if open_ or answer["state"] != "DONE":
-        console.print("It is not done. See to what is left, then `snowmelt forget --resume`.")
+        console.print(
+            "The request is not finished. Remove what is listed as left, then run `snowmelt forget --resume`."
+        )
         return EXIT_LEFT
     console.print("Nothing of the person is found any more.")
     return 0
@@ -119,10 +121,14 @@ def _show_records(console: Console, records: list[dict[str, Any]]) -> int:
 
 def forget(
     people: Annotated[list[str] | None, typer.Argument(help="TABLE.COLUMN=VALUE: what names the person.")] = None,
-    value: Annotated[list[str] | None, typer.Option(help="What names the person wherever it stands.")] = None,
+    value: Annotated[
+        list[str] | None, typer.Option(help="A value that names the person, searched for in all columns.")
+    ] = None,
     rows: Annotated[list[str] | None, typer.Option(help="TABLE=CONDITION: further rows of the person.")] = None,
-    keep: Annotated[list[str] | None, typer.Option(help="TABLE=REASON: rows that the law wants kept.")] = None,
-    reason: Annotated[str, typer.Option(help="Why; it stands in the record.")] = "",
+    keep: Annotated[
+        list[str] | None, typer.Option(help="TABLE=REASON: a table whose rows must be kept by law.")
+    ] = None,
+    reason: Annotated[str, typer.Option(help="Why the person is forgotten; kept in the record.")] = "",
     project: Annotated[Path | None, typer.Option(help="A built project: its destinations are searched, too.")] = None,
     confirm: Annotated[bool, typer.Option("--confirm", help="Remove what is found.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with requests that are not done.")] = False,

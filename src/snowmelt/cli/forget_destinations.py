@@ -30,7 +30,7 @@ class Destination:
     flow: str
     key: list[str]
     keys: list[list[str | None]]
-    """Of the person's rows, as they were before anything was removed."""
+    """Keys of the person's rows, as they were before anything was removed."""
     out_of_reach: str = ""
 
     def found(self, *, remove: bool = False) -> dict[str, Any]:

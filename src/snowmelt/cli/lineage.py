@@ -96,7 +96,7 @@ def lineage(
     name: Annotated[str, typer.Argument(help="A table, view, stream or stage, or table.column.")],
     upstream: Annotated[bool, typer.Option("--upstream", help="What it is made from. The default.")] = False,
     downstream: Annotated[bool, typer.Option("--downstream", help="What depends on it.")] = False,
-    distance: Annotated[int | None, typer.Option(min=1, help="How many steps; all when nothing is said.")] = None,
+    distance: Annotated[int | None, typer.Option(min=1, help="How many steps to follow; all if not given.")] = None,
     form: Annotated[
         LineageFormat, typer.Option("--format", help="table, json, or a picture: mermaid, svg.")
     ] = LineageFormat.TABLE,
@@ -106,7 +106,7 @@ def lineage(
 ) -> None:
     """Show where a table or a column comes from, or what would be hit if it changed."""
     if upstream and downstream:
-        raise typer.BadParameter("--upstream and --downstream are two questions: ask one at a time.")
+        raise typer.BadParameter("--upstream and --downstream can't be combined: give one of them.")
 
     def work() -> int:
         with OpenedSession(data, url, settings_of(data, config)) as session:

@@ -37,14 +37,16 @@ def lint_command(app: typer.Typer, sessions: SessionCommands) -> None:
     @app.command()
     def lint(
         paths: Annotated[list[Path] | None, typer.Argument(help="SQL files, folders, design.yaml.")] = None,
-        fix: Annotated[bool, typer.Option("--fix", help="Mend what can be mended, then look again.")] = False,
+        fix: Annotated[bool, typer.Option("--fix", help="Fix what can be fixed, then check again.")] = False,
         form: Annotated[LintFormat, typer.Option("--format", help="text, json, or sarif for CI.")] = LintFormat.TEXT,
-        output: Annotated[Path | None, typer.Option("--output", "-o", help="File instead of standard output.")] = None,
+        output: Annotated[
+            Path | None, typer.Option("--output", "-o", help="File to write to, instead of standard output.")
+        ] = None,
         fail_on: Annotated[
-            SarifLevel, typer.Option(help="The least level that makes the exit code 1.")
+            SarifLevel, typer.Option(help="Findings of this level or above make the exit code 1.")
         ] = SarifLevel.WARNING,
-        select: Annotated[list[str] | None, typer.Option(help="Only these ids, or families such as PD.")] = None,
-        ignore: Annotated[list[str] | None, typer.Option(help="Not these ids or families.")] = None,
+        select: Annotated[list[str] | None, typer.Option(help="Check only these ids, or families such as PD.")] = None,
+        ignore: Annotated[list[str] | None, typer.Option(help="Leave these ids or families out.")] = None,
         data: Annotated[Path | None, typer.Option("--data", help="Look at the account in this directory.")] = None,
         url: Annotated[str | None, typer.Option("--url", help="Look at the account of a running server.")] = None,
     ) -> None:
@@ -81,7 +83,7 @@ def _chosen(item: LintFinding, select: list[str], ignore: list[str]) -> bool:
 
 
 def _in_files(paths: list[Path], to_fix: Callable[[list[LintFinding]], list[LintFinding]] | None) -> list[LintFinding]:
-    """Of what is found, what was asked for is mended; nothing else is touched."""
+    """Fixes the chosen findings, and touches nothing else."""
     designs = [path for path in paths if _is_design(path)]
     rest = [path for path in paths if path not in designs]
     found = lint_paths(rest)

@@ -42,16 +42,14 @@ InputOption = Annotated[list[str] | None, typer.Option("--input", "-i", help="na
 AnswersOption = Annotated[Path | None, typer.Option("--answers", help="YAML file with inputs and answers.")]
 ApproveOption = Annotated[
     CheckpointSeverity | None,
-    typer.Option(
-        "--approve", help="review: approve those checkpoints; critical: approve all, which nothing else does."
-    ),
+    typer.Option("--approve", help="review: approve review checkpoints; critical: approve critical ones, too."),
 ]
 NameArgument = Annotated[str, typer.Argument(help="A file that ends with .md, or the name of a shipped playbook.")]
 RunArgument = Annotated[str, typer.Argument(help="The run, as `status` lists it.")]
 LaterData = Annotated[Path | None, typer.Option("--data", help="Data directory; that of the run by default.")]
 LaterUrl = Annotated[str | None, typer.Option("--url", help="Address of a server; that of the run by default.")]
-DatabaseOption = Annotated[str | None, typer.Option(help="Database for names that say no more.")]
-SchemaOption = Annotated[str | None, typer.Option(help="Schema for names that say no more.")]
+DatabaseOption = Annotated[str | None, typer.Option(help="Database of names that are written without one.")]
+SchemaOption = Annotated[str | None, typer.Option(help="Schema of names that are written without one.")]
 
 
 def playbook_commands(opener: Opener, guarded: Guard) -> typer.Typer:
@@ -85,7 +83,7 @@ def _reading_commands(group: typer.Typer, guarded: Guard) -> None:
 
     @group.command()
     def status(
-        run: Annotated[str | None, typer.Argument(help="One run; all of them when there is none.")] = None,
+        run: Annotated[str | None, typer.Argument(help="One run; all of them if none is given.")] = None,
         runs: RunsOption = RUNS,
         form: FormatOption = Format.TABLE,
     ) -> None:
@@ -122,7 +120,9 @@ def _running_commands(group: typer.Typer, opener: Opener, guarded: Guard) -> Non
         inputs: InputOption = None,
         answers: AnswersOption = None,
         approve: ApproveOption = None,
-        again: Annotated[bool, typer.Option("--again", help="Also when the same run has finished before.")] = False,
+        again: Annotated[
+            bool, typer.Option("--again", help="Run once more, even if the same run has finished.")
+        ] = False,
         data: DataOption = DATA,
         url: UrlOption = None,
         database: DatabaseOption = None,
@@ -161,7 +161,7 @@ def _following_commands(group: typer.Typer, opener: Opener, guarded: Guard) -> N
         answers: AnswersOption = None,
         approve: ApproveOption = None,
         answer: Annotated[
-            CheckpointDecision | None, typer.Option(help="For the checkpoint that the run waits at.")
+            CheckpointDecision | None, typer.Option(help="The answer to the checkpoint that the run waits at.")
         ] = None,
         inputs: InputOption = None,
         data: LaterData = None,
@@ -216,7 +216,7 @@ def _go_on(session: Executes, journal: Journal, asked: _Asked) -> int:
         PlaybookOutcome.ABORTED: "Aborted: what the run did is undone.",
         PlaybookOutcome.WAITING: f"snowmelt playbook resume {run} --answer …",
         PlaybookOutcome.FAILED: f"snowmelt playbook resume {run}, or: snowmelt playbook abort {run}",
-        PlaybookOutcome.REFUSED: f"snowmelt playbook resume {run}, once that is mended.",
+        PlaybookOutcome.REFUSED: f"snowmelt playbook resume {run}, once that is fixed.",
     }
     typer.echo(hints[outcome])
     return EXITS[outcome]

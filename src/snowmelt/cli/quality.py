@@ -22,7 +22,8 @@ from snowmelt.sql.statements.spelling import spelled
 EXIT_FAILED = 1
 _HISTORY = "SELECT * FROM TABLE(INFORMATION_SCHEMA.QUALITY_CHECK_HISTORY(RESULT_LIMIT => {limit}))"
 TablesArgument = Annotated[
-    list[str] | None, typer.Argument(help="DATABASE.SCHEMA.TABLE, or less; without one, all tables that have checks.")
+    list[str] | None,
+    typer.Argument(help="TABLE, SCHEMA.TABLE or DATABASE.SCHEMA.TABLE; if not given, all with checks."),
 ]
 
 
@@ -98,8 +99,8 @@ def quality_commands(opened: Opener, guarded: Guard) -> typer.Typer:
 
     @group.command()
     def replay(
-        table: Annotated[str, typer.Argument(help="DATABASE.SCHEMA.TABLE, or less.")],
-        where: Annotated[str | None, typer.Option(help="Only quarantined rows for which this holds.")] = None,
+        table: Annotated[str, typer.Argument(help="TABLE, SCHEMA.TABLE or DATABASE.SCHEMA.TABLE.")],
+        where: Annotated[str | None, typer.Option(help="A condition: only these quarantined rows.")] = None,
         data: DataOption = DATA,
         url: UrlOption = None,
     ) -> None:
@@ -109,7 +110,7 @@ def quality_commands(opened: Opener, guarded: Guard) -> typer.Typer:
 
     @group.command()
     def report(
-        limit: Annotated[int, typer.Option(help="So many results, the latest first.")] = 100,
+        limit: Annotated[int, typer.Option(help="The most results to show; the newest come first.")] = 100,
         data: DataOption = DATA,
         url: UrlOption = None,
         form: FormatOption = Format.TABLE,

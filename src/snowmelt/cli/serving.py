@@ -19,7 +19,7 @@ from snowmelt.serve.beginning import begin
 def serve(
     data: DataOption = DATA,
     port: Annotated[int, typer.Option(help="Port; 0 takes a free one.")] = 8085,
-    host: Annotated[str, typer.Option(help="Address to listen on; other machines reach only what is not loopback.")] = (
+    host: Annotated[str, typer.Option(help="Address to listen on. Other machines can't reach a loopback address.")] = (
         "127.0.0.1"
     ),
     certificate: Annotated[

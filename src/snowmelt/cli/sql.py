@@ -29,7 +29,7 @@ def sql(
     file: Annotated[Path | None, typer.Option("--file", "-f", help="File with SQL; '-' reads standard input.")] = None,
     url: UrlOption = None,
     form: Annotated[Format, typer.Option("--format", help="How results are printed.")] = Format.TABLE,
-    rows: Annotated[str, typer.Option(help="Rows of a table that are printed at most, or 'all'.")] = str(SHOWN_ROWS),
+    rows: Annotated[str, typer.Option(help="The most rows to print as a table, or 'all'.")] = str(SHOWN_ROWS),
     user: UserOption = None,
     token_file: TokenOption = None,
     private_key: KeyOption = None,

@@ -140,7 +140,7 @@ class AlertRuleSettings(BaseModel):
     sql: str | None = None
     """A query, SHOW or CALL; the condition is on how many rows it has, more than none unless said otherwise."""
     role: str = "ACCOUNTADMIN"
-    """Whose rights the query has."""
+    """The role whose rights the query has."""
     database: str | None = None
     schema_: str | None = Field(default=None, alias="schema")
     every_seconds: float = Field(default=60.0, gt=0)

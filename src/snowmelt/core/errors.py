@@ -183,8 +183,9 @@ def invalid_argument_types(function: str, types: str) -> SnowmeltError:
     return compilation("001044", "42P13", f"Invalid argument types for function '{function}': ({types})")
 
 
-def invalid_value(value: str, parameter: str) -> SnowmeltError:
-    return compilation("001008", "22023", f"invalid value [{value}] for parameter '{parameter}'")
+def invalid_value(value: str, parameter: str, *, expected: str | None = None) -> SnowmeltError:
+    hint = None if expected is None else f"Expected {expected}."
+    return compilation("001008", "22023", f"invalid value [{value}] for parameter '{parameter}'", hint=hint)
 
 
 def invalid_property(name: str, kind: str) -> SnowmeltError:

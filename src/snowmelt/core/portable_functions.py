@@ -24,7 +24,7 @@ class PortableFunction:
 
     @property
     def compute(self) -> Callable[..., str | None]:
-        """Of texts that are not NULL. The result is NULL where an argument is."""
+        """A function of texts that are not NULL. The result is NULL where an argument is."""
         return cast("Callable[..., str | None]", getattr(self.module, self.name.removeprefix(PREFIX)))
 
 

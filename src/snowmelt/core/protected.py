@@ -123,7 +123,7 @@ def refused(path: str | Path) -> SnowmeltError:
     base = insufficient_privileges("location", str(path))
     return SnowmeltError(
         base.code, base.sqlstate, base.message,
-        hint="Statements reach neither the account's own files nor what programs load as code or settings.",
+        hint="Statements can't use the account's own files, or files that programs load as code or settings.",
     )  # fmt: skip
 
 

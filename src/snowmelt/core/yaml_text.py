@@ -31,7 +31,7 @@ def compose_yaml(text: str) -> Any:
 
 def _check(text: str) -> None:
     sizes: dict[str, int] = {}
-    """Of what has an anchor and is complete, in nodes."""
+    """The size of each complete part that has an anchor, in nodes."""
     opened: list[tuple[str | None, int]] = [(None, 0)]
     """Anchor and nodes so far of each collection around."""
     for event in yaml.parse(text, Loader=LOADER):

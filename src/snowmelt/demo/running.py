@@ -135,13 +135,13 @@ def _catch_up(console: Console, session: Session, watcher: Watcher) -> None:
 
 
 def _pause_connector(session: Session) -> None:
-    """Its source goes away: whoever serves the folder later would look for it in vain."""
+    """Pauses the connector: its source ends with the demo, and a server on the folder later would not find it."""
     with suppress(SnowmeltError):
         session.execute(f"ALTER CONNECTOR IF EXISTS {CONNECTOR} PAUSE")
 
 
 def _title(statement: str) -> str:
-    """Its first line without what follows the name, and without comments."""
+    """The first line of a statement up to the name, without comments."""
     code = [line for line in statement.splitlines() if line.strip() and not line.startswith("--")]
     return code[0].rstrip(" (;")
 

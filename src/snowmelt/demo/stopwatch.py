@@ -59,7 +59,7 @@ def landed(commits: Sequence[StopwatchMark], sightings: Sequence[StopwatchMark])
 
 
 def onward(journeys: Sequence[Journey], steps: Sequence[ProcessingStep]) -> list[Journey]:
-    """Those of them that a step has taken in, each by the first that could. Steps are in their order."""
+    """The journeys that a step has taken in, each by the first step that could. Steps are in their order."""
     begins = [step.since for step in steps]
     found: list[Journey] = []
     for journey in journeys:

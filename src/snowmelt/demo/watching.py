@@ -238,7 +238,7 @@ def _task_steps(runs: Sequence[TaskRun]) -> list[ProcessingStep]:
 
 
 def _target_lag(state: StateReader, table_id: str) -> timedelta:
-    """That of the last table, which those above it keep to as well."""
+    """The target lag of the last table, which the tables above it follow."""
     table = state.catalog.by_id(table_id)
     assert table is not None and isinstance(table.definition, TableDefinition) and table.definition.dynamic is not None
     return timedelta(seconds=table.definition.dynamic.target_lag or 0)

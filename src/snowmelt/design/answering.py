@@ -48,7 +48,7 @@ def check_approvals(given: Requirements) -> None:
         if rule is None:
             raise errors.configuration(
                 f"There is nothing called {name} to approve.",
-                hint=f"These ask first: {', '.join(approvable)}. A mode is named in `mode`.",
+                hint=f"Approve one of {', '.join(approvable)}. To choose a mode, set `mode`.",
             )
         if rule.field is not None:
             raise errors.configuration(

@@ -31,7 +31,7 @@ _GAPS = (
      "nothing says what becomes of a record that does not fit"),
     (r"\braw_|\braw\b|bronze|landing|source\(", "raw data", "rows are not kept as they came: a mistake is final"),
 )  # fmt: skip
-"""What an existing pipeline should show, by what shows it."""
+"""What a pipeline should have: how it shows, its name, and the advice if it is missing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,7 +83,7 @@ class Loss:
 
     reason: str
     blamed: bool = False
-    """It was ended because of one statement, which is known. That one is told otherwise."""
+    """It was ended because of one statement, which is known and gets an error of its own."""
 
 
 @dataclass(frozen=True, slots=True)

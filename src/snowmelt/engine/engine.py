@@ -80,7 +80,7 @@ class SparkEngine:
         self._storage_uri = storage_uri
         self._lock = threading.Lock()
         self._sessions: EngineSessions | None = None
-        """Of the present life, or of one that ended since."""
+        """The sessions of Spark's present life, or of one that ended since."""
         self._tags: deque[str] = deque(maxlen=_KNOWN_TAGS)
         """Under which something ran lately."""
         self.started = threading.Event()

@@ -164,7 +164,7 @@ def _unsupported_subquery(reason: str) -> SnowmeltError:
         "002031",
         "42601",
         f"Unsupported subquery type cannot be evaluated. {reason}",
-        hint="Put the subquery's value into a column of a derived table or a common table first, or write a join.",
+        hint="Compute the subquery's value as a column of a subquery in FROM or a WITH clause first, or write a join.",
     )
 
 

@@ -45,8 +45,8 @@ class SparkTables:
         if found is None:
             known = ", ".join(self._tables) or "nothing"
             raise errors.compilation(
-                "002003", "42S02", f"The function asks for table '{name}', but reads {known}.",
-                hint="Name it in reads=[…], or write its name as a constant in the call of table().",
+                "002003", "42S02", f"The function asks for table '{name}', but its reads=[…] has {known}.",
+                hint="Add it to reads=[…], or write its name as a constant in the call of table().",
             )  # fmt: skip
         return found()
 

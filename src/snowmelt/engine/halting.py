@@ -61,7 +61,7 @@ class Halting:
 
     @contextmanager
     def driving(self, session: SparkSession, tag: str) -> Iterator[None]:
-        """What this thread asks of Java inside is the statement's, and may be stopped."""
+        """Marks what this thread asks of Java inside as the statement's, so that it may be stopped."""
         assert session._jvm is not None
         with self._lock:
             self._driving[tag] = session._jvm.java.lang.Thread.currentThread()

@@ -46,7 +46,7 @@ def launch(settings: Mapping[str, str], log: Path) -> None:
 
 @contextmanager
 def killed_after(seconds: float) -> Iterator[None]:
-    """What this thread starts inside is killed when it takes longer: whoever waits for it then gets an error."""
+    """Kills what this thread starts inside if it takes longer: whoever waits for it then gets an error."""
     own = threading.get_native_id()
     before = _started_by(own)
 
@@ -169,6 +169,6 @@ def _kill(found: subprocess.Popen[bytes] | None) -> None:
 
 
 def _quietly(step: Any) -> None:
-    """What is left of a connection to a process that is gone fails in many ways, none of which matters."""
+    """Ignores errors of a connection to a process that is gone: they are many, and none matters."""
     with suppress(Exception):
         step()

@@ -209,7 +209,7 @@ class Engine:
     # -- what queries take ----------------------------------------------------------------------------------------
 
     def rates(self) -> EngineRates:
-        """What queries take here by both engines. The quick lane is asked a few if it has not computed any yet."""
+        """How long queries take here in both engines. The quick lane runs a few first if it has not run any yet."""
         if self.mode is not QuickMode.OFF and not self.observed.is_known(ComputeEngine.QUICK):
             self._probe()
         return self.observed.rates(spark_is_up=self.spark_is_up)
@@ -237,7 +237,7 @@ class Engine:
         self.observed.note(engine, size, took)
 
     def _probe(self) -> None:
-        """As the stage of a refresh: a join and sums by key, over few rows and over many."""
+        """A query like a stage of a refresh: a join and sums by key, over few rows or many."""
         query: exp.Expr = exp.maybe_parse(_PROBE, dialect="spark")
         for rows in (_PROBED_FEW,) * 4 + (_PROBED_MANY,):
             values = pa.table({"k": [row % 50 for row in range(rows)], "v": list(range(rows))})

@@ -1,4 +1,4 @@
-"""What queries take by each engine on this machine: the middle of those that it computed lately."""
+"""How long queries take in each engine on this machine: the median of those that it computed lately."""
 
 from __future__ import annotations
 

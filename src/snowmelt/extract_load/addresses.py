@@ -66,4 +66,4 @@ def problem(where: str, error: BaseException, *, operational: bool) -> SnowmeltE
     detail = " ".join(message.split())[:300].rstrip(".")
     if operational and not any(word in detail.lower() for word in _REFUSALS):
         return SourceUnavailableError(where, detail)
-    return SourceRefusedError(where, detail, "Look at the user's rights, and at the names of the table.")
+    return SourceRefusedError(where, detail, "Check the user's rights, and the names of the table and its columns.")

@@ -62,7 +62,7 @@ def catch_up(connection: Captures, name: str, address: str, *, timeout_seconds: 
 
 
 def check_capture(connection: Captures, name: str) -> dict[str, Any]:
-    """What SHOW CONNECTORS says of it. Raises when it does not capture, and will not by itself."""
+    """The connector's row of SHOW CONNECTORS. Raises if it does not capture, and will not start by itself."""
     standing = _standing(connection, name)
     if standing is None:
         raise errors.connector_stopped(
@@ -115,9 +115,9 @@ def _follow(connection: Captures, name: str, known: dict[str, Any], statement: s
     options = wanted.options
     if options.database != known["database"]:
         raise errors.configuration(
-            f"The connector {name} captures the database {known['database']}, and the address is that of another one.",
-            hint=f"Changes of two databases are not one history: DROP CONNECTOR {name}, and give its raw table another "
-            "name, or fix the address.",
+            f"The connector {name} captures database {known['database']}, and the address names {options.database}.",
+            hint="A raw table holds the changes of one database. Fix the address; or DROP CONNECTOR "
+            f"{name}, and give its raw table another name.",
         )
     tables = ", ".join(literal(table) for table in options.tables or ())
     parts = {"HOST": options.host, "USER": options.user, "SSL_MODE": options.ssl_mode}

@@ -50,7 +50,7 @@ SINK_OPTIONS: Mapping[str, Known | None] = {
 
 
 def option_problems(options: Options, known: Known | None) -> Iterator[str]:
-    """What is wrong with options, each with what would be right."""
+    """Problems of the options, each with what would be right."""
     for name, value in options.items() if known is not None else ():
         rule = known.get(name) if known is not None else None
         if rule is None:

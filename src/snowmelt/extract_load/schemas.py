@@ -67,7 +67,7 @@ class FollowSchema(Transformer):
         return made
 
     def transform_rows(self, rows: Rows) -> Transformed:
-        """By columns, where it is sure that all values of each fit; else record by record."""
+        """Checks whole columns if it is sure that all their values fit, else record by record."""
         if not self._by_columns(FollowSchema, rows) or not len(rows) or not self._is_as_known(rows.table):
             return super().transform_rows(rows)
         table = rows.table
@@ -173,7 +173,7 @@ def _sample(table: pa.Table, name: str) -> Any:
 
 
 def fields_of(rows: Rows) -> list[Field]:
-    """Of a table by its columns' types, of records by their values."""
+    """The kinds of columns: of a table by its types, of records by their values."""
     if not rows.columnar:
         return infer_fields(rows.records)
     return [Field(field.name, _sql_type(field)) for field in rows.table.schema]

@@ -23,14 +23,14 @@ class Transformed:
     """What became of rows."""
 
     rows: Rows
-    """Those that go on."""
+    """The rows that go on."""
     kept: Sequence[int] | None = None
-    """Of each of them, which of the given rows it is; None for all, in their order."""
+    """For each row that goes on the index of the given row it was made of; None if all go on, in their order."""
     rejected: Sequence[tuple[int, str]] = ()
     """Which of the given rows are set aside, and why."""
 
     def then(self, following: Transformed) -> Transformed:
-        """As one step. Rows are those that were given to the first."""
+        """This step and the following one as a single step. Indexes are those of the rows given to this one."""
         if self.kept is None:
             return replace(following, rejected=[*self.rejected, *following.rejected])
         late = [(self.kept[index], reason) for index, reason in following.rejected]

@@ -79,7 +79,7 @@ class ChangeRules:
         return self._time_moved and any(map(moves, conditions))
 
     def difference(self, node: Changing, keys: Restriction | None = None) -> Change:
-        """What is there now less what was there."""
+        """The change as a difference: the rows now, less the rows before."""
         terms = []
         for when, weight in ((When.NEW, 1), (When.OLD, -1)):
             rows = self.renderer.of(self.renderer.rows(node, when, keys), node.columns)

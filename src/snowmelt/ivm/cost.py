@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 _OWN_MS = 40.0
-"""What a refresh takes beside its queries: reading changes, writing, committing."""
+"""How long a refresh takes beside its queries: reading changes, writing, committing."""
 _QUERIES = 4
 """Of an incremental refresh that was never measured."""
 _FULL_QUERIES = 20

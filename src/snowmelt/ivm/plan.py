@@ -131,7 +131,7 @@ class RefreshPlanner:
         return Apply(ApplyKind.BAG, self._weighted_out(rules, netted))
 
     def _replace(self, rules: ChangeRules, passage: Passage) -> Apply | None:
-        """By group or partition, if the table has all their keys."""
+        """Replaces whole groups or partitions, if the table has all columns of their keys."""
         if not all(column.id in passage.names for column in passage.bottom.group_keys or ()):
             return None
         affected = passage.bottom.affected(rules)
@@ -149,7 +149,7 @@ class RefreshPlanner:
         return passage.bottom.top_rows(rules, names)
 
     def _replace_exact(self, rules: ChangeRules, change: exp.Select) -> Apply:
-        """By all columns that are the same each time, for results that have others too."""
+        """Replaces rows by all columns that are the same each time, for results that have others too."""
         root = self.view.root
         exact = [column for column in root.columns if column.id not in self._inexact and not column.is_variant]
         if not exact:
@@ -215,13 +215,13 @@ def _check_functions(tree: exp.Expr, *, may_move: bool) -> None:
             raise NotIncrementalError(
                 Reason.VOLATILE_FUNCTION,
                 name,
-                "It gives another value each time: compute it before, in a table.",
+                "It gives another value each time: compute it in a table first.",
                 note_of(part).position,
             )
     if not may_move and moves(tree):
         raise NotIncrementalError(
             Reason.CLOCK_OUTSIDE_WHERE,
-            "CURRENT_TIMESTAMP or its like outside WHERE",
-            "Use the current time only in WHERE, HAVING or QUALIFY.",
+            "the current time outside WHERE, HAVING and QUALIFY",
+            "Use it only there, or compute it in a table first.",
             next((note_of(part).position for part in tree.walk() if note_of(part).clock is not None), None),
         )

@@ -153,7 +153,7 @@ class PlanLookups:
         return self._known[known]
 
     def remember(self, scan: object, side: When, stage: str) -> None:
-        """That rows of a scan were just looked up."""
+        """Notes that rows of a scan were just looked up."""
         self._last[id(scan), side] = stage
 
     def forget(self) -> None:
@@ -181,7 +181,7 @@ class PlanRenderer:
         self._instants = instants
         self._numbers = count(1)
         self.states = states or {}
-        """By the identity of their nodes."""
+        """The states of operators, by the identity of their nodes."""
         self.lookups = PlanLookups(changed)
         self.grows: Callable[[Any], bool] = lambda _: False
         """Whether this refresh adds to the state of an operator; asked before its new rows are read."""

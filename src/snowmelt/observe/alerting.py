@@ -152,7 +152,7 @@ def _due(rule: AlertRuleSettings, standing: AlertStanding, now: datetime) -> Ite
     lasted = now - standing.firing_since
     escalates = rule.escalate_seconds is not None and standing.escalated_at is None
     if escalates and lasted >= timedelta(seconds=rule.escalate_seconds or 0):
-        body = f"{standing.summary}\nIt lasts since {standing.since:%F %T} UTC."
+        body = f"{standing.summary}\nIt has lasted since {standing.since:%F %T} UTC."
         message = Message(_title("escalated", rule), body, MessageSeverity.CRITICAL)
         # Those who should have heard of it first, and did not yet, hear of it now.
         first = rule.channels if standing.told_at is None else ()

@@ -45,7 +45,7 @@ def send(address: str, message: Message) -> str | None:
     """Delivers the message; None, or why it could not. What comes back never quotes the address, which is a secret."""
     target = apprise.Apprise()
     if not target.add(_addressed(address, message.recipients)):
-        return "The channel's address is none that can be understood."
+        return "The channel's address is not valid: see docs/reference/alerts.md for the form of each kind."
     delivered = target.notify(
         title=message.title,
         body=message.body,

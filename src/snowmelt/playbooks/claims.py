@@ -31,11 +31,11 @@ class Claims:
     def once(self, claim: str, statements: Sequence[str]) -> int | None:
         """Carries the statements out in one transaction; how many rows they changed, None if that was done before."""
         counted = "\n".join(f"{statement};\nchanged := changed + NVL(SQLROWCOUNT, 0);" for statement in statements)
-        changed = self.script(claim, f"LET changed INT := 0;\n{counted}\ntold := changed::VARCHAR;")
+        changed = self.script(claim, f"LET changed INT := 0;\n{counted}\nreport := changed::VARCHAR;")
         return int(changed) if changed is not None else None
 
     def script(self, claim: str, body: str) -> str | None:
-        """Carries the body out in one transaction; what it put into `told`, None if that was done before.
+        """Carries the body out in one transaction; what it put into `report`, None if that was done before.
 
         A body that ends with ROLLBACK and RETURN has not happened, and its claim is free again.
         """
@@ -64,7 +64,7 @@ class Claims:
     def _block(self, claim: str, body: str) -> str:
         return (
             "BEGIN\n"
-            "LET told VARCHAR := NULL;\n"
+            "LET report VARCHAR := NULL;\n"
             "BEGIN TRANSACTION;\n"
             f"MERGE INTO {self._table} claims USING (SELECT {literal(claim)} AS CLAIM) wanted "
             "ON claims.CLAIM = wanted.CLAIM WHEN NOT MATCHED THEN INSERT (CLAIM) VALUES (wanted.CLAIM);\n"
@@ -72,7 +72,7 @@ class Claims:
             f"{body}\n"
             "END IF;\n"
             "COMMIT;\n"
-            "RETURN told;\n"
+            "RETURN report;\n"
             "EXCEPTION WHEN OTHER THEN\n"
             "ROLLBACK;\n"
             "RAISE;\n"

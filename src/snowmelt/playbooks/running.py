@@ -113,7 +113,11 @@ class PlaybookRunner:
         ]
         if failed:
             text = "; ".join(f"{probe.title}: {self._filled(probe.otherwise) or 'not as expected'}" for probe in failed)
-            raise _StoppedError(self._stop(PlaybookOutcome.REFUSED, RunStatus.FAILED, f"Nothing more is made. {text}"))
+            raise _StoppedError(
+                self._stop(
+                    PlaybookOutcome.REFUSED, RunStatus.FAILED, f"A probe failed, so the run goes no further. {text}"
+                )
+            )
 
     def _passed(self, probe: Probe) -> bool:
         if self.progress.probed.get(probe.id):
@@ -168,7 +172,7 @@ class PlaybookRunner:
             self._note("step_done", step=step.id)
 
     def _to_create(self, step: PlaybookStep, values: Mapping[str, InputValue]) -> list[list[str]]:
-        """What is the run's from now on. Raises for what is there already and is somebody else's."""
+        """The objects that the run will own. Raises for one that exists already and is not the run's."""
         objects: list[list[str]] = []
         for created in step.creates:
             name = full_name(created, values, self.progress.home)
@@ -303,7 +307,7 @@ class PlaybookRunner:
         self._note("undone", step=step.id)
 
     def _take_claims(self, step: PlaybookStep, values: Mapping[str, InputValue]) -> None:
-        """What a server is still about to begin, for a process that died, must find its claim taken."""
+        """Takes the claims of a step, so that what a server begins late, for a process that died, finds them taken."""
         progress = self.progress.step(step.id)
         pending = progress.begun - progress.units
         if pending:

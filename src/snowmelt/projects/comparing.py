@@ -174,7 +174,7 @@ def view(wanted: CreateView, present: CreateView) -> list[Difference]:
 
 
 def stream(wanted: CreateStream, present: CreateStream, home: ProjectHome) -> list[Difference]:
-    """Where a stream begins matters once, when it is created."""
+    """How two streams differ, but for where they begin: that matters once, when a stream is created."""
     found: list[Difference] = []
     if wanted.source is not None and present.source is not None:
         if home.complete(wanted.source.parts) != home.complete(present.source.parts):

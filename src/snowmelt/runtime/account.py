@@ -187,7 +187,7 @@ class Account:
             return list(self._sessions)
 
     def at_close(self, step: Callable[[], None]) -> None:
-        """What happens when the account is closed: the newest step first, and each even if another one fails."""
+        """Adds a step to the closing of the account: the newest runs first, and each even if another one fails."""
         self._closing.callback(step)
 
     def close(self) -> None:
@@ -209,7 +209,7 @@ class Account:
         self.close()
 
     def _bootstrap(self) -> None:
-        """What a new account has: a database with a PUBLIC schema, a warehouse, roles and an administrator."""
+        """Gives a new account a database with a PUBLIC schema, a warehouse, roles and an administrator."""
         with self.state.begin() as state:
             if not state.catalog.databases(include_dropped=True):
                 create_database(state, self.settings.default_database)

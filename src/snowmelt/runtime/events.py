@@ -1,4 +1,4 @@
-"""What happens in an account, for whoever wants to know: features subscribe, and what happens does not know them."""
+"""Events of an account. Features subscribe to them; the code that tells an event does not know its subscribers."""
 
 from __future__ import annotations
 

@@ -210,7 +210,7 @@ class KeptQueries:
         return not any(store.has_version(location, version + 1) for location, version in kept.versions.values())
 
     def mark(self, run: SharingStatement) -> CatalogMark | None:
-        """What holds now, for a statement that is about to be bound and may be remembered."""
+        """The conditions as of now, for a statement that is about to be bound and may be remembered."""
         return None if run.shape is None else mark_of(run)
 
     def remember(

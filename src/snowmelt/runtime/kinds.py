@@ -156,7 +156,7 @@ class StatementGroup:
     handlers: Mapping[type[Statement], Handler]
     rules: Mapping[str, tuple[Ask, ...]] = field(default_factory=dict)
     requests: Mapping[type[Statement], Requests] = field(default_factory=dict)
-    """What is not here asks for no rights by itself."""
+    """The rights that statements ask for. A statement that is not listed asks for none by itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

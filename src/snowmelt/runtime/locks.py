@@ -110,7 +110,7 @@ class TableLocks:
         self._condition.notify_all()
 
     def _ahead(self, table_id: str) -> str | None:
-        """Whose turn it is: who has the table, or else who waits for it longest."""
+        """The transaction whose turn it is: the one that has the table, or else the one that waits longest."""
         queue = self._queues.get(table_id)
         return self._holders.get(table_id) or (queue[0] if queue else None)
 

@@ -24,7 +24,7 @@ from snowmelt.state.sight import Sight
 from snowmelt.state.store import StateStore, StateTransaction
 
 MINIMUM = timedelta(seconds=60)
-"""What a start costs at least."""
+"""The least time that a start is charged for."""
 _SAVE_EVERY = timedelta(seconds=5)
 _HOUR = timedelta(hours=1)
 _MOST_KNOWN = 1_000

@@ -1,4 +1,4 @@
-"""What a statement ran for, as its record in the history says it."""
+"""The purpose of a statement, as the query history has it."""
 
 from __future__ import annotations
 

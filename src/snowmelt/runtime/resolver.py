@@ -50,7 +50,7 @@ class StatementCatalog:
     ) -> None:  # fmt: skip
         self.run = run
         self.authority = authority or run.authority
-        """With whose rights names are looked up: the statement's, or those of the view's owner."""
+        """The rights with which names are looked up: the statement's, or those of the view's owner."""
         self.state = state.seen_by(self.authority.sight)
         self.database = database
         self.schema = schema

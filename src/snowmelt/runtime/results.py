@@ -208,7 +208,7 @@ def table_result(
 
 
 DONE = "Statement executed successfully."
-"""What statements answer that have nothing else to say."""
+"""The answer of statements that have nothing else to say."""
 
 
 def status(text: str, statement_type: str) -> Result:
@@ -217,7 +217,7 @@ def status(text: str, statement_type: str) -> Result:
 
 
 def kept(name: str, statement_type: str) -> Result:
-    """What IF NOT EXISTS answers about a name that is taken."""
+    """The answer of CREATE … IF NOT EXISTS for a name that is taken."""
     return status(f"{quote(name)} already exists, statement succeeded.", statement_type)
 
 

@@ -47,7 +47,7 @@ _SECRETIVE = frozenset({"ALTER_USER"})
 _STOP_AGAIN = 0.25
 """Seconds between two attempts to stop a statement."""
 _TIMED_OUT = errors.timed_out(0).code
-"""Of the session, or else of the account; and of the warehouse."""
+"""The code of a statement that reached the time limit of its session, account or warehouse."""
 _log = structlog.get_logger(__name__)
 
 

@@ -37,7 +37,7 @@ class SystemFunction:
     returns: DataType
     value: Callable[[Run, StateReader, Arguments], Any]
     only_called: bool = False
-    """It does something that must happen once: a query may be bound several times."""
+    """The function does something that must happen once. It can only be called: a query may be bound several times."""
 
 
 def call(run: Run, state: StateReader, name: str, arguments: Sequence[exp.Expr]) -> exp.Expr | None:

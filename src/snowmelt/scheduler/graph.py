@@ -47,7 +47,7 @@ class DynamicTable:
     refreshing: datetime | None = None
     """The data timestamp of the refresh under way or waiting for its turn, scheduled or manual."""
     working: bool = False
-    """That refresh is expected to find something to do."""
+    """Whether the refresh under way is expected to find changes."""
     failures: int = 0
     """Scheduled failures in a row. A success and RESUME set it to 0."""
     durations: tuple[timedelta, ...] = ()

@@ -60,7 +60,7 @@ class DecidingLoop(ABC, Generic[Message]):
 
     @abstractmethod
     def _at_work(self) -> Sized | int:
-        """What runs now, or how many."""
+        """The work that runs now, or its number."""
 
     def _received(self, timeout: float) -> list[Message | None]:
         """All that happened, waiting for the first for at most `timeout` seconds."""

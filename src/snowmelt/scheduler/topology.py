@@ -21,7 +21,7 @@ class Unscheduled(StrEnum):
     NO_CONSUMER = "NO_CONSUMER"
     """DOWNSTREAM, and no scheduled table reads it."""
     CYCLE = "CYCLE"
-    """It reads itself by way of others. The catalog never makes such tables; here they must do no harm."""
+    """The table reads itself by way of others. The catalog never makes such tables; here they must do no harm."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,5 +37,5 @@ def begin(data_dir: Path, settings: Settings) -> Begun:
 
 
 def _import_arrow() -> None:
-    """Its first array imports pandas, where that is installed: no statement should wait for it."""
+    """Makes a first Arrow array, which imports pandas if that is installed: no statement should wait for it."""
     import_module("pyarrow").array([])

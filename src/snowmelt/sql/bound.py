@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 
@@ -187,9 +187,6 @@ class SourcePosition:
 
     line: int
     position: int
-
-
-Origin = Callable[[exp.Expr], SourcePosition]
 
 
 def position_of(node: exp.Expr) -> SourcePosition:

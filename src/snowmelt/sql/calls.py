@@ -260,7 +260,9 @@ def _bind_argument(binder: BindsExpressions, function: Function, index: int, nod
     word = function.takes[min(index, len(function.takes) - 1)] if function.takes else "any"
     if word == "word":
         if isinstance(node, exp.Column) and node.table:
-            raise errors.invalid_value(node.sql(dialect="snowflake"), f"{function.name}: a constant word")
+            raise errors.invalid_value(
+                node.sql(dialect="snowflake"), function.name, expected="a constant word, not a column"
+            )
         return Bound(exp.Literal.string(node.name), types.VARCHAR)
     if isinstance(node, exp.Star) and function.name == "COUNT":
         return Bound(exp.Star(), types.INTEGER)

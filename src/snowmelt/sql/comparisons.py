@@ -47,7 +47,7 @@ def quantified(binder: BindsExpressions, node: exp.Expr) -> Bound:
 
 
 def _any_row(binder: BindsExpressions, node: exp.Expr, inner: exp.Expr) -> Bound:
-    """By the extremes of the rows: one aggregate tells all, and needs no row of the subquery twice."""
+    """Compares with the least or greatest row: one aggregate decides, and the subquery is read once."""
     rows = exp.Subquery(this=inner.copy(), alias=exp.TableAlias(this=identifier("__any"), columns=[identifier("V")]))
     value = exp.column(identifier("V"), table=identifier("__any"))
 

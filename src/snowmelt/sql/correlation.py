@@ -67,7 +67,7 @@ def _is_boundary(node: exp.Expr) -> bool:
 
 
 def _boundaries(column: exp.Column) -> list[exp.Expr]:
-    """Those between a column and the query whose source it names, the innermost first.
+    """The queries between a column and the one whose source it names, the innermost first.
 
     Nothing for a column that names no source, such as one of a struct.
     """

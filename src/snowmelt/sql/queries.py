@@ -82,7 +82,7 @@ class QueryBinder:
         elif isinstance(node, exp.Values):
             bound = self._select(_with_clauses_of(node), scope)
         else:
-            raise errors.unsupported(f"{type(node).__name__} as a query")
+            raise errors.unsupported(f"{errors.words_of(type(node))} as a query")
         return self._attach_ctes(node, bound, scope)
 
     def subquery(self, node: exp.Expr, scope: Scope) -> BoundQuery:

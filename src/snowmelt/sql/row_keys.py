@@ -30,7 +30,7 @@ def key_of(value: exp.Expr, type_: DataType) -> exp.Expr:
 
 
 def one_zero(value: exp.Expr, type_: DataType) -> exp.Expr:
-    """For what counts values by itself: -0.0 and 0.0 are one number, and -0.0 plus 0.0 is 0.0."""
+    """Makes -0.0 and 0.0 one value, for functions that count values themselves: -0.0 plus 0.0 is 0.0."""
     return spark("_0 + 0.0D", value) if type_.kind is Kind.FLOAT else value
 
 

@@ -106,5 +106,5 @@ def _constant(expressions: BindsExpressions, node: exp.Expr, where: str, least: 
     except InvalidOperation:
         value = Decimal(-1)
     if not least <= value <= most:
-        raise errors.invalid_value(node.sql(dialect="snowflake"), f"{where}: a number from {least} to {most}")
+        raise errors.invalid_value(node.sql(dialect="snowflake"), where, expected=f"a number from {least} to {most}")
     return value

@@ -96,8 +96,8 @@ def events_of(dimension: Dimension, source: str, probed: Sequence[EventColumn]) 
             raise errors.compilation("000904", "42000", f"SCD table: invalid identifier '{name}'")
         if named.count(name) > 1:
             raise errors.compilation(
-                "001003", "42000", f"SCD table: column '{name}' is named twice.",
-                hint="A column is part of KEY or of TRACK, and named once.",
+                "001003", "42000", f"SCD table: column '{name}' is named twice in KEY and TRACK.",
+                hint="Name a column once, in KEY or in TRACK.",
             )  # fmt: skip
     left_out = {*_read_by(dimension), *(name for name in by_name if name.startswith(METADATA))} - set(named)
     others = tuple(column for name, column in by_name.items() if name not in dimension.key and name not in left_out)

@@ -95,7 +95,7 @@ class SourceBinder:
             return self._values(node)
         if isinstance(node, exp.Lateral):
             return self._lateral(node)
-        raise errors.unsupported(f"{type(node).__name__} in FROM")
+        raise errors.unsupported(f"{errors.words_of(type(node))} in FROM")
 
     def _pivoted(self, node: exp.Expr) -> exp.Expr:
         """PIVOT and UNPIVOT, one behind the other, each over what stands before it."""
@@ -308,7 +308,7 @@ class SourceBinder:
         if isinstance(call, exp.Parameter | exp.Literal | exp.Column):
             return self._named(self._identifier_parts(exp.Anonymous(this="IDENTIFIER", expressions=[call])), node)
         if not isinstance(call, exp.Anonymous):
-            raise errors.unsupported(f"{type(call).__name__} in TABLE(…)")
+            raise errors.unsupported(f"{errors.words_of(type(call))} in TABLE(…)")
         only(node, "this", "alias", "joins")
         name = call.name.upper()
         arguments = named_arguments(call)

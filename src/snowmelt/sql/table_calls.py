@@ -81,7 +81,7 @@ def _constant(sources: FromClause, name: str, node: exp.Expr | None) -> str | No
         return None
     tree = sources.expressions.bind(node).tree
     if not isinstance(tree, exp.Literal) or not tree.is_string:
-        raise errors.invalid_value(node.sql(dialect="snowflake"), f"{name}: a text constant")
+        raise errors.invalid_value(node.sql(dialect="snowflake"), name, expected="a text constant")
     return str(tree.this)
 
 
@@ -90,7 +90,7 @@ def _flag(sources: FromClause, name: str, node: exp.Expr | None) -> bool:
         return False
     tree = sources.expressions.boolean(node).tree
     if not isinstance(tree, exp.Boolean):
-        raise errors.invalid_value(node.sql(dialect="snowflake"), f"{name}: TRUE or FALSE")
+        raise errors.invalid_value(node.sql(dialect="snowflake"), name, expected="TRUE or FALSE")
     return bool(tree.this)
 
 

@@ -122,7 +122,7 @@ class AccessRecords(Repository):
             self._upsert(USERS, [row])
 
     def note_login(self, user: User) -> None:
-        """As `put_user`, for what changes nobody's rights."""
+        """Stores a user as `put_user` does, for a change that affects no rights."""
         self._writing()
         row = {"name": user.name, "login_name": user.login_name, "record": user.model_dump_json()}
         self._upsert(USERS, [row])

@@ -86,7 +86,7 @@ class Catalog(Containers):
         return None if row is None else _object(row)
 
     def by_ids(self, ids: Collection[str]) -> dict[str, CatalogObject]:
-        """As `by_id`, of several; those that never were are left out."""
+        """The objects with these ids; ids that never existed are left out."""
         rows = [row for part in chunks(list(ids)) for row in self._rows(_BY_IDS, {"ids": part})]
         return {found.id: found for found in map(_object, rows)}
 

@@ -67,7 +67,7 @@ class Observations(Repository):
         self._upsert(ALERT_STANDINGS, [{"alert_key": standing.key, "record": standing.model_dump_json()}])
 
     def forget_standing(self, key: str) -> None:
-        """Its condition holds no longer."""
+        """Removes an alert whose condition no longer holds."""
         self._writing()
         self._execute(delete(ALERT_STANDINGS).where(_A.alert_key == key))
 

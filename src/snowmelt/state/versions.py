@@ -191,7 +191,7 @@ class Versions(Repository):
         return found
 
     def oldest_of(self, table_ids: Collection[str]) -> dict[str, int]:
-        """As `oldest`, of several; a table without any is left out."""
+        """The oldest version of each table; a table without versions is left out."""
         found: dict[str, int] = {}
         for part in chunks(list(table_ids)):
             found.update((id, version) for id, version in self._rows(_OLDEST_OF, {"table_ids": part}))

@@ -181,7 +181,7 @@ def _addition(path: Path, found: Mapping[str, Any]) -> Action:
 
 
 def _statistics_of_file(path: Path, schema: pa.Schema) -> dict[str, Any]:
-    """As `statistics`, from those of the file's row groups, where these are exact: not of floating-point numbers."""
+    """Statistics of a file from those of its row groups, where these are exact: not for floating-point numbers."""
     metadata = pq.read_metadata(path)
     leaves = {metadata.schema.column(index).path: index for index in range(metadata.num_columns)}
     found: dict[str, Any] = {"numRecords": metadata.num_rows, "minValues": {}, "maxValues": {}, "nullCount": {}}

@@ -94,7 +94,7 @@ def _make_locally(handle: Handle, log: Path, version: int) -> None:
 
 
 def _link_log(log: Path, copy: Path, version: int) -> None:
-    """As much of the log as it takes to know the table at that version."""
+    """Copies the part of the log that describes the table at that version, by hard links."""
     copy.mkdir(parents=True)
     start = _newest_before(log, version)
     if start >= 0:

@@ -29,7 +29,7 @@ _MOST_BYTES = max(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4,
 """A quarter of the machine's memory."""
 _MOST_BYTES_EACH = 64 * 1024 * 1024
 _MOST_CHUNKS = 200_000
-"""Of all footers that are kept: a column of a row group is one, and takes some hundred bytes."""
+"""The most entries of all kept footers together: one is a column of a row group, some hundred bytes."""
 _LATELY_SECONDS = 900
 _MOST_REPLACED = 100_000
 _MARKED_VARIANT = re.compile(r"group field_id=-?\d+ (.*) \(Variant")

@@ -105,7 +105,7 @@ class _Whole:
 
 @dataclass(frozen=True, slots=True)
 class PlainColumn(_Whole):
-    """As Arrow has them."""
+    """The values as an Arrow array."""
 
     values: pa.Array
 
@@ -374,7 +374,7 @@ def _decimals(numbers: pa.Array, type_: pa.DataType) -> pa.Array:
 
 
 def _words(values: pa.Array) -> WordColumn | None:
-    """None where there are too many of them. A few rows tell most of the time."""
+    """The values as a dictionary of words; None if there are too many, which a few rows show most of the time."""
     if len(pc.unique(values.slice(0, _SAMPLE_ROWS))) > _SAMPLE_WORDS:
         return None
     encoded = pc.dictionary_encode(values, null_encoding="encode")

@@ -29,7 +29,7 @@ class DataFile:
     uri: str
     """Absolute, not percent-encoded: Spark and Hadoop take such text literally."""
     path: str
-    """As the log has it, decoded: relative to the table's folder unless another tool made it absolute."""
+    """The file's path as in the log, decoded: relative to the table's folder unless another tool made it absolute."""
     size: int
     rows: int | None
     deletion_vector: bool = False
@@ -253,7 +253,7 @@ class FileListCache:
         self._max_files = max_files
         self._lists: OrderedDict[tuple[str, int], FileList] = OrderedDict()
         self._versions: dict[str, set[int]] = {}
-        """Those that are cached, by table."""
+        """The versions whose lists are cached, by table."""
         self._files = 0
         self._lock = threading.Lock()
 

@@ -194,7 +194,7 @@ class DeltaWriter(DeltaReader):
         self, location: str, version: int, changes: rewrite_many.ManyChanges, tag: CommitTag, operation: str,
         counts: Callable[[], Mapping[str, int]], *, origins: bool,
     ) -> CommitResult:  # fmt: skip
-        """As `rewrite`, in bounded memory for any number of rows. `counts` is asked when all changes were read."""
+        """As `rewrite`, in bounded memory for any number of rows. `counts` is called once all changes were read."""
         files = self.files(location, version)
         with translated(location):
             actions = rewrite_many.write_many(self.root.path(location), files, changes, location, origins=origins)

@@ -38,7 +38,7 @@ def test_consumers_are_named(session: Session) -> None:
     _promised(session, "shop.sales.c")
     session.execute("ALTER CONTRACT shop.sales.c ADD CONSUMER finance CONTACT = 'finance@example.com'")
     for statement in _REMOVALS:
-        with pytest.raises(SnowmeltError, match=r"takes 'SHOP.SALES.ORDERS' away.*FINANCE \(finance@") as refused:
+        with pytest.raises(SnowmeltError, match=r"removes 'SHOP.SALES.ORDERS'.*FINANCE \(finance@") as refused:
             session.execute(statement)
         assert refused.value.code == "370012", statement
     session.execute("ALTER TABLE shop.sales.orders UNSET CONTRACT")

@@ -115,7 +115,7 @@ def test_a_view_whose_table_another_way_changed_is_broken(session: Session) -> N
 )
 def test_a_schema_keeps_its_name_while_somebody_knows_what_is_in_it(session: Session, written: str) -> None:
     statement = written.format(database=session.database)
-    with pytest.raises(SnowmeltError, match=r"takes '\w+\.SALES\.OFFERED' away.*FINANCE") as refused:
+    with pytest.raises(SnowmeltError, match=r"removes '\w+\.SALES\.OFFERED'.*FINANCE") as refused:
         session.execute(statement)
     assert refused.value.code == _BROKEN
     session.execute("ALTER CONTRACT promise DROP CONSUMER finance")

@@ -54,7 +54,7 @@ class AccountNames:
         return self._objects
 
     def columns(self, table: str) -> list[str]:
-        """Of a table as it is spelled in SQL; none where there is no such table."""
+        """The columns of a table, spelled as in SQL; none if there is no such table."""
         if table not in self._columns:
             self._columns[table] = [row["name"] for row in self._rows(f"DESCRIBE TABLE {table}")]
         return self._columns[table]
@@ -132,7 +132,7 @@ class SqlCompleter(Completer):
 
 
 def mentioned(text: str) -> dict[str, str]:
-    """By alias, or else by its last name, every table that a statement reads or writes, as it is spelled."""
+    """Every table that a statement reads or writes, as it is spelled, by its alias or else its last name."""
     tokens = _tokens(text) or []
     found: dict[str, str] = {}
     for index, token in enumerate(tokens):

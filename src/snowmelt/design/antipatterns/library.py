@@ -48,9 +48,9 @@ class LintedStatement:
     file: str
     sql: SqlText
     offset: int
-    """Of the statement's text in the file's."""
+    """Where the statement's text begins in the file's."""
     statement: Statement | None
-    """None for one that can't be read here, such as the Jinja of a dbt model."""
+    """None for a statement that can't be parsed here, such as a dbt model with Jinja."""
     ignored: frozenset[str] = frozenset()
     """Ids of anti-patterns that a comment takes responsibility for."""
 

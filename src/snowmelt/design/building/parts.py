@@ -104,8 +104,8 @@ def parts_of(design: Design) -> Parts:
     _check_connections(made)
     if not (made.flows or made.captures or made.sinks or made.histories or design.stages):
         raise errors.configuration(
-            "Can't be built: all sources and sinks are tables that are here already, and nothing is made of them.",
-            hint="Describe transformations over them, or a sink outside.",
+            "Nothing to build: all sources and sinks are tables of this account, and there is no transformation.",
+            hint="Describe a transformation of these tables, or a sink outside of the account.",
         )
     return made
 
@@ -248,13 +248,13 @@ def _flow(design: Design, source: DesignSource, table: SourceTable) -> dict[str,
 
 
 def _reading(source: DesignSource, table: SourceTable) -> dict[str, Any]:
-    """Of a database that is read by its change column also how far back it is looked for what was committed late."""
+    """For a database that is read by a change column also the overlap: how far back late commits are looked for."""
     late = source.kind in _DATABASES and source.capture.way == "watermark" and bool(table.key)
     return {**({"overlap": OVERLAP_SECONDS} if late else {}), **table.options}
 
 
 def _compared(design: Design, source: DesignSource, table: SourceTable) -> dict[str, Any]:
-    """By which column and which sums its rows are held against the source; nothing where rows have no key."""
+    """The column and the sums by which its rows are compared with the source; nothing if rows have no key."""
     clean = _clean_stage(design, table)
     hidden = [column.name for column in table.columns if column.pii]
     strategy = design.pii.strategy if design.pii is not None else None
@@ -362,7 +362,7 @@ def _sink(design: Design, sink: DesignSink) -> dict[str, Any]:
 
 
 def _change_column(design: Design, sink: DesignSink, stage: DesignStage) -> str | None:
-    """By which what is new is known; without one the whole is compared."""
+    """The column that tells new rows; without one the whole table is compared."""
     model = design.models.get(stage.name.lower())
     if sink.load is Load.UPSERT and model is not None:
         return model.change_column

@@ -108,7 +108,7 @@ def _computed(design: Design, stage: DesignStage, *, last: bool) -> Iterator[str
 
 
 def _gates(gates: Iterable[DesignGate]) -> Iterator[str]:
-    """Those that must hold at any time; how fresh data is depends on whether anything came yet."""
+    """The gates that must hold at any time. Freshness is not one of them: it depends on whether rows came yet."""
     critical = [
         gate for gate in gates if gate.rule.severity is GateSeverity.CRITICAL and gate.rule.check not in _OF_RUNS
     ]

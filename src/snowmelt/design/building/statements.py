@@ -62,7 +62,7 @@ def sql_files(design: Design) -> Iterator[tuple[str, str]]:
 
 
 def _beside(design: Design) -> Iterator[tuple[str, str]]:
-    """What a run does not do by itself: tasks, which a server runs, and the end of data's time."""
+    """Statements that no run executes: tasks, which a server runs, and the deletion of data past its retention."""
     if design.tasks:
         # A task that is behind others is resumed before the one that begins.
         resumed = [f"ALTER TASK {task.name} RESUME" for task in reversed(design.tasks)]
@@ -97,7 +97,7 @@ def gated(design: Design) -> set[str]:
 
 
 def quarantining(design: Design) -> list[str]:
-    """Those whose bad rows are kept beside them."""
+    """The tables whose bad rows are kept in a quarantine table."""
     found = {check.table for gate in design.quality for check in gate.checks if check.quarantines}
     return [stage.name for stage in design.stages if stage.name in found]
 
@@ -130,7 +130,7 @@ def _gate(gate: DesignGate) -> str:
 
 
 def _quarantined(gate: DesignGate, kept: Sequence[GateCheck]) -> str:
-    """What a check took out is no longer in the table: it is counted where it is kept until somebody has settled it."""
+    """Counts the rows that a check took out of the table, which stay in quarantine until they are settled."""
     table = gate.rule.table
     names = " OR ".join(f"CONTAINS(quality_checks || ',', {literal(f'{check.name.upper()},')})" for check in kept)
     query = f"SELECT COUNT_IF({names}) AS breaches\nFROM {table}_quarantine"

@@ -40,7 +40,7 @@ def is_unsure(answer: str) -> bool:
 
 
 def yes_or_no(answer: str) -> bool | None:
-    """By its first word that says either; None when it says neither."""
+    """True for yes, False for no, by the first word that says either; None if none does."""
     for token in tokens_of(answer):
         if token.word in _NO:
             return False
@@ -82,7 +82,9 @@ def volume_of(answer: str) -> dict[str, float]:
         if (found := counted(tokens, at) or number(tokens, at)) is not None:
             over = interval(tokens, found[0])
             return {"events_per_second": found[1] / (over[1] if over else _DAY)}
-    raise NotUnderstoodError(f"'{answer}' names no amount: write 2 GB, about a million rows, or 500 events per second.")
+    raise NotUnderstoodError(
+        f"'{answer}' is not an amount: write 2 GB, about a million rows, or 500 events per second."
+    )
 
 
 def names_of_answer(answer: str) -> list[str]:

@@ -59,7 +59,7 @@ def computed(answer: str, tables: Sequence[CleanTable], output: str) -> Computed
     said = _SAID.fullmatch(answer.strip()) or _PLAIN.fullmatch(answer.strip())
     if said is None:
         raise NotUnderstoodError(
-            f"'{answer}' is no computation I know: write `sum of amount by customer`, or a SELECT."
+            f"I don't know how to compute '{answer}': write `sum of amount by customer`, or a SELECT."
         )
     parts = said.groupdict()
     table, value = _measured(parts, tables, output)
@@ -94,7 +94,7 @@ def _is_called(table: CleanTable, word: str) -> bool:
 
 
 def _alias(output: str, column: str) -> str:
-    """Of the measure: what the table is called, where that is one word for it."""
+    """The name of the measure: the table's name, if that is one word for it."""
     return re.sub(r"\W+", "_", output if output and "_by_" not in output else column).lower()
 
 
@@ -125,7 +125,7 @@ def _group(word: str, table: CleanTable, tables: Sequence[CleanTable]) -> _Group
 def _period(period: str, table: CleanTable) -> _Group:
     times = [name for name, type_ in table.columns.items() if type_.startswith(("TIMESTAMP", "DATE"))]
     if not times:
-        raise NotUnderstoodError(f"{table.name} has no column with a time: by what is a {period} told?")
+        raise NotUnderstoodError(f"{table.name} has no date or time column, so rows can't be grouped by {period}.")
     created = next((name for name in times if "update" not in name and "modif" not in name), times[0])
     sql = f"DATE_TRUNC('{period}', t.{named(created)})"
     return _Group(period, f"{sql} AS {named(period)}", sql)

@@ -252,7 +252,7 @@ def _take_lateness(state: Conversation, _: str, answer: str) -> dict[str, Any]:
     if seconds is not None:
         data["lateness"] = seconds
     elif yes_or_no(answer) is not False and "time" not in answer:
-        raise NotUnderstoodError(f"'{answer}' is no time: say never, 10 minutes, or 2 days.")
+        raise NotUnderstoodError(f"'{answer}' is not a length of time: say never, 10 minutes, or 2 days.")
     return data
 
 

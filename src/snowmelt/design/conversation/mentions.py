@@ -84,7 +84,7 @@ def _is_own_noun(tokens: Sequence[AnswerToken], start: int, end: int, store: Sto
 
 
 def _role(tokens: Sequence[AnswerToken], start: int, store: Store, before: Sequence[Mention]) -> str:
-    """By the nearest word of direction before it; `in` and `on` mean what is not there yet, the source first."""
+    """Source or sink, by the nearest word of direction before it. `in` and `on` mean the one missing, source first."""
     roles = vocabulary().roles
     known = any(mention.role == "source" for mention in before)
     for at in range(start - 1, -1, -1):
@@ -142,7 +142,7 @@ def _without_forms(found: Sequence[Mention]) -> list[Mention]:
 
 
 def _without_repeats(found: Sequence[Mention]) -> list[Mention]:
-    """Of a store that is named twice in one role, the first; a use beside a real place is not one more."""
+    """Keeps the first mention of a store that is named twice in one role, and drops a mere use beside a real one."""
     kept: list[Mention] = []
     for mention in found:
         kind = mention.store.sink if mention.role == "sink" else mention.store.name

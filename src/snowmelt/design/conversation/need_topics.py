@@ -144,7 +144,7 @@ def _take_latency(state: Conversation, _: str, answer: str) -> dict[str, Any]:
     if seconds is None:
         seconds = next((item.value for item in understand(answer) if item.field == "latency"), None)
     if seconds is None:
-        raise NotUnderstoodError(f"'{answer}' is no time: say real-time, 5 minutes, an hour, or daily.")
+        raise NotUnderstoodError(f"'{answer}' is not a length of time: say real-time, 5 minutes, an hour, or daily.")
     return {**state.data(), "latency": seconds}
 
 
@@ -256,7 +256,7 @@ def _take_alerts(state: Conversation, _: str, answer: str) -> dict[str, Any]:
         found = "log"
     if found is None:
         raise NotUnderstoodError(
-            f"'{answer}' is nobody I can tell: write an e-mail address, a #channel, webhook, or log."
+            f"Alerts can't go to '{answer}': write an e-mail address, a #channel, webhook, or log."
         )
     return {**state.data(), "monitoring": {"channel": alert_channel(found)}}
 

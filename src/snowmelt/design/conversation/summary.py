@@ -31,7 +31,7 @@ def summary(state: Conversation) -> Summary:
         return Summary((), None, tuple(missing))
     verdict = decide(given)
     problems = [f"refused: {item.outcome}. {item.rule.reason}" for item in verdict.refusals]
-    problems += [f"nobody has said yes: {item.outcome}" for item in verdict.asks]
+    problems += [f"nobody has approved: {item.outcome}" for item in verdict.asks]
     if problems:
         return Summary((), None, tuple(problems))
     try:
@@ -62,6 +62,6 @@ def _lines(state: Conversation, made: Design, verdict: DesignDecisions) -> list[
         f"Runs:          {made.schedule.orchestrator}, {runs}",
         f"Personal data: {hidden}",
         f"Quality:       {len(made.quality)} gates; schema changes: {made.schema_evolution}",
-        f"Told:          {channel}; tier {made.service_level.tier}, alert after {made.service_level.alert_after}",
+        f"Alerts:        {channel}; tier {made.service_level.tier}, alert after {made.service_level.alert_after}",
         f"Cost:          {cost}; {len(state.assumed) + len(made.assumptions)} assumptions",
     ]

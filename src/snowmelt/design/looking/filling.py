@@ -107,7 +107,7 @@ def _endpoint(source: Source) -> Endpoint:
 
 
 def _check(given: Requirements) -> None:
-    """What was written may contradict what was seen: a key that is no column, say."""
+    """Raises if what was written contradicts what was seen, such as a key that is not a column."""
     try:
         Requirements.model_validate(given.model_dump())
     except ValidationError as error:
@@ -115,7 +115,7 @@ def _check(given: Requirements) -> None:
             f"{'.'.join(map(str, item['loc']))}: {item['msg'].removeprefix('Value error, ')}."
             for item in error.errors()
         ]
-        raise errors.configuration("\n".join(wrong), hint="That is what was seen there; correct the file.") from None
+        raise errors.configuration("\n".join(wrong), hint="The source was read: correct the requirements.") from None
 
 
 def _merged(written: tuple[Table, ...], seen: list[Table]) -> tuple[Table, ...]:

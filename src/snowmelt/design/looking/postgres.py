@@ -57,7 +57,9 @@ def look_at_database(address: str, tables: Sequence[str] = ()) -> list[Table]:
         found = {str(row["name"]): row for row in rows}
         missing = [name for name in tables if name not in found]
         if missing:
-            raise errors.configuration(f"The database has no table {', '.join(missing)}.", hint="Write schema.table.")
+            raise errors.configuration(
+                f"The database has no table {', '.join(missing)}.", hint="Write tables as schema.table."
+            )
         return [_table(connection, found[name]) for name in (tables or found)]
 
 

@@ -91,7 +91,7 @@ def of_records(clean: Clean, *, whole: bool) -> str:
 
 
 def versions_of_records(clean: Clean) -> str:
-    """What held from when to when. A record that comes again with nothing but a later change column is no version."""
+    """Versions, each with its time of validity. A record that differs in its change column alone is no version."""
     return _scd_of_records(clean, 2, _untracked(clean))
 
 
@@ -203,7 +203,7 @@ _EVENT = ("operation AS _operation", "change_number AS _change_number")
 
 
 def of_log(clean: Clean) -> str:
-    """What the changes come to, in the order of CHANGE_NUMBER, whatever their times say.
+    """The state after all changes, in the order of CHANGE_NUMBER, whatever their times say.
 
     Nothing from before a TRUNCATE counts; a snapshot that is taken once more begins with one.
     """
@@ -270,7 +270,7 @@ FROM (
 
 
 def changes_of_log(clean: Clean) -> str:
-    """Of a table without a key: what happened, as nothing says to which row."""
+    """The changes themselves, for a table without a key: nothing tells which row changed."""
     listed = ",\n  ".join([*_typed(clean, "after"), *_EVENT, "TO_TIMESTAMP_LTZ(ts_ms, 3) AS _changed_at"])
     return f"""\
 CREATE DYNAMIC TABLE {clean.name}{clean.options}

@@ -116,7 +116,7 @@ def _storage(given: Requirements, verdict: DesignDecisions) -> Iterator[Estimate
 
 
 def _readings(given: Requirements, verdict: DesignDecisions) -> Iterator[Estimate]:
-    """Of tables that are read as a whole: each reading is sent, kept and compared."""
+    """The cost of tables that are read as a whole: each reading is sent, kept and compared."""
     size = verdict.facts.value("dump_bytes")
     if size is None or given.latency is None:
         return

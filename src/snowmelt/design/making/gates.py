@@ -77,7 +77,7 @@ def _check_subject(rule: QualityRule, compared: Sequence[str], elsewhere: Contai
     if rule.check is Check.RECONCILIATION and rule.table not in compared:
         known = ", ".join(compared) or "none"
         raise errors.configuration(
-            "The check reconciliation needs a table that can be read from a source again: "
+            "The check reconciliation compares a table with its source, so the source must be readable again: "
             f"{rule.table} can't, {known} can."
         )
     if rule.share is not None and rule.table.lower() in elsewhere:

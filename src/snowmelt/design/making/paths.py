@@ -35,7 +35,7 @@ def batch_path(
 
 
 def tasks(given: Requirements, verdict: DesignDecisions, stages: Sequence[DesignStage]) -> Iterator[DesignTask]:
-    """One that has the schedule, and one for each table behind those that it reads."""
+    """A root task with the schedule, and a task for each table, after those of the tables that it reads."""
     if verdict.outcome("orchestration") != TASKS or given.schedule is None or given.name is None:
         return
     cron, zone = " ".join(given.schedule.split()[:5]), " ".join(given.schedule.split()[5:]) or "UTC"

@@ -85,7 +85,7 @@ def _of_tenants(table: Table) -> Table:
 
 
 def _names(items: Sequence[tuple[Source, Table]]) -> list[str]:
-    """Of each table: its last part, as far as that is one table's alone; then with its source, then in full."""
+    """A word for each table: the last part of its name if no other table has it, else with its source, else in full."""
     longer = [
         [plain_name(table.name) for _, table in items],
         [f"{source.name.lower()}_{plain_name(table.name)}" for source, table in items],
@@ -132,7 +132,7 @@ def _is_dotted(name: str) -> bool:
 
 
 def leaf_lag(latency: float) -> str:
-    """Of the last tables: the promise itself; below a minute half of it, as capture and load need the rest."""
+    """The target lag of the last tables: the promise; below a minute half of it, as capture and load need the rest."""
     return show_seconds(latency if latency >= _MINUTE else max(1, int(latency // 2)))
 
 
@@ -166,7 +166,7 @@ BATCH_SECONDS = 3600.0
 
 
 def _slow_lag(given: Requirements, verdict: DesignDecisions) -> str:
-    """Of tables that only the batch path of a HYBRID design brings up to date."""
+    """The target lag of tables that only the batch path of a HYBRID design refreshes."""
     assert given.latency is not None
     if verdict.outcome("mode") != Mode.HYBRID:
         return leaf_lag(given.latency)
@@ -325,7 +325,7 @@ def _clean_stage(
 _LOADS = {
     (True, True): Load.MERGE, (True, False): Load.UPSERT, (False, True): Load.OVERWRITE, (False, False): Load.APPEND,
 }  # fmt: skip
-"""Of clean tables: by whether there is a key, and whether the source is read as a whole."""
+"""The load strategy of a clean table: it depends on its key, and on whether the source is read as a whole."""
 
 
 def _options(lag: str, clustering: Sequence[str] = ()) -> str:

@@ -61,7 +61,7 @@ def _decisions(design: Design) -> Iterator[Block]:
         yield grid(("rule", "question", "answer"), [(a.rule, a.question, a.answer) for a in design.answers])
     if design.assumptions:
         yield Heading("Assumptions", 3)
-        yield Paragraph("Nobody said these. Say them in the requirements, and make the design again:")
+        yield Paragraph("These were assumed. State them in the requirements, and make the design again:")
         yield Bullets(design.assumptions)
 
 

@@ -30,7 +30,7 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
 
 def proposal(problem: Any, model: type[BaseModel]) -> str | None:
-    """Of a problem that pydantic found: a field or value that is near, if there is one."""
+    """The nearest known field or value for a problem that pydantic found, if there is one."""
     if problem["type"] == "extra_forbidden":
         return nearest(str(problem["loc"][-1]), _fields(model, problem["loc"][:-1]))
     if problem["type"] in ("enum", "literal_error") and isinstance(problem["input"], str):
@@ -39,7 +39,7 @@ def proposal(problem: Any, model: type[BaseModel]) -> str | None:
 
 
 def _fields(model: type[BaseModel], path: Sequence[object]) -> list[str]:
-    """Of the part of the file at the path."""
+    """The names of the fields that the part of the file at the path may have."""
     for part in path:
         field = model.model_fields.get(str(part))
         inside = next(models_in(field.annotation), None) if field is not None else None

@@ -92,7 +92,7 @@ def _problem(name: str, node: Any, problem: Any, model: type[BaseModel]) -> str:
 
 
 def _position(node: Any, path: Sequence[object]) -> tuple[int, int]:
-    """Of the deepest part of the path that is in the file; a missing field is told where its parent stands."""
+    """The position of the deepest part of the path that is in the file: that of its parent for a missing field."""
     mark = node.start_mark
     for part in path:
         if isinstance(node, yaml.MappingNode):

@@ -24,7 +24,7 @@ class FactCondition:
     text: str
     fact: str
     holds: Callable[[Any], bool]
-    """Of the fact's value, None where nobody said. What is unknown satisfies no comparison."""
+    """Tests the fact's value; None if nobody said it. An unknown value satisfies no comparison."""
 
     def of(self, facts: Facts) -> bool:
         return self.holds(facts.value(self.fact))

@@ -48,7 +48,7 @@ class DesignRule:
     """May name facts in braces. For ASK the question, for REFUSE what is refused."""
     reason: str
     field: str | None = None
-    """Of ASK: where the answer belongs. An approval would swallow it."""
+    """For ASK: the field of the requirements that takes the answer; None if an approval is the answer."""
 
     @property
     def facts(self) -> tuple[str, ...]:

@@ -79,7 +79,7 @@ class DeltaLoader(Loader):
             self._iceberg.follow(table)
 
     def _rows(self, taken: Rows) -> pa.Table | None:
-        """None where neither rows nor fields nor a table say which columns there are: there is nothing to make."""
+        """None if neither rows nor fields nor a table tell the columns: then there is nothing to make."""
         fields = with_inferred(self.fields, taken)
         if fields:
             rows = typed_table(fields, taken)
@@ -192,7 +192,7 @@ def _as_merges_write(rows: pa.Table) -> pa.Table:
 
 
 def _last_of_each(rows: pa.Table, key: Sequence[str]) -> pa.Table:
-    """Of rows with one key, the last: MERGE takes one."""
+    """The last of the rows with each key: MERGE takes one."""
     values = zip(*[rows[name].to_pylist() for name in key], strict=True)
     last = {value: index for index, value in enumerate(values)}
     return rows.take(pa.array(sorted(last.values()), pa.int64()))

@@ -145,7 +145,7 @@ class PostgresLoader(Loader):
             copy.write(content.getbuffer())
 
     def _put(self, connection: Connection, table: Table, texts: pa.Table) -> None:
-        """By way of a table of this transaction. Of rows with one key the last counts."""
+        """Writes rows by way of a temporary table of this transaction. The last row with a key counts."""
         incoming = self._incoming(connection, texts)
         if self.strategy is LoadStrategy.MERGE:
             here = [table.c[name] == incoming.c[name] for name in self.key]

@@ -89,7 +89,7 @@ class WebhookLanding:
         return found
 
     def close(self) -> None:
-        """What waits is landed first."""
+        """Lands what waits, then closes."""
         self._waiting.put(None)
         self._worker.join()
         self._letters.close()

@@ -43,7 +43,7 @@ class SenderSecret:
         given = [endpoint.option("secret"), endpoint.option("previous_secret")]
         if not given[0]:
             raise errors.configuration(
-                f"Connection {name} has no secret: a receiver takes nothing from strangers.",
+                f"Connection {name} has no secret: a receiver takes signed requests only.",
                 hint=f"Write secret: ${{{name.upper()}_SECRET}}, and set that variable to what the sender signs with.",
             )
         return cls(

@@ -73,7 +73,7 @@ def read_json_place(place: str, key: str) -> dict[str, Any]:
         data = None
     if not isinstance(data, dict) or key not in data:
         raise errors.configuration(
-            "The flow was loaded in another way before: its last position means nothing to this way of loading.",
+            "The flow was loaded in another way before, so its last position can't be used now.",
             hint="Undo the change of kind or change_column, or rename the flow to load everything again.",
         )
     return data

@@ -90,7 +90,7 @@ class Requester:
     def send(
         self, method: str, address: str, *, body: Any, headers: Mapping[str, str], take: Container[int] = ()
     ) -> httpx.Response:
-        """One that changes something there, and may be repeated. Answers of the statuses in `take` are no errors."""
+        """Sends a request that changes something and may be repeated. Statuses in `take` are no errors."""
         return self._answer(self.client.build_request(method, address, json=body, headers=headers), take)
 
     def _answer(self, request: httpx.Request, take: Container[int]) -> httpx.Response:
@@ -113,7 +113,7 @@ class Requester:
         if answer.status_code in _PASSING:
             seconds = retry_after(answer)
             if seconds is not None and seconds > _LONGEST_WAIT:
-                raise SourceUnavailableError(shown(address), f"it asks to come again in {seconds:.0f} s")
+                raise SourceUnavailableError(shown(address), f"it asks for a pause of {seconds:.0f} s")
             raise _AskedToWaitError(f"it answers {answer.status_code}", seconds)
         if not answer.is_success and answer.status_code not in take:
             raise SourceRefusedError(shown(address), f"it answers {answer.status_code}", _hint(answer.status_code))

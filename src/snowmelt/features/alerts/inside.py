@@ -42,7 +42,7 @@ def last_successful_time(run: Run, state: StateReader, _: Arguments) -> datetime
 
 
 def condition_query(run: Run, _: StateReader, __: Arguments) -> str | None:
-    """For the action: TABLE(RESULT_SCAN(…)) of it are the rows that made it run."""
+    """GET_CONDITION_QUERY_UUID(): RESULT_SCAN of this id gives the action the rows that made it run."""
     return _alert(run, "SNOWFLAKE.ALERT.GET_CONDITION_QUERY_UUID").condition.query_id
 
 

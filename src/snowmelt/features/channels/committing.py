@@ -92,7 +92,9 @@ def _advance(state: StateTransaction, channel: OpenChannel, entries: Sequence[En
     if current is None or current.client_sequencer != channel.sequencer:
         raise errors.fenced(channel.state.name, channel.sequencer)
     if current.row_sequencer != channel.state.row_sequencer:
-        raise internal(f"channel {current.name} has {current.row_sequencer} batches, which is not what it should have")
+        raise internal(
+            f"channel {current.name} has {current.row_sequencer} batches instead of {channel.state.row_sequencer}"
+        )
     rejected = [item for entry in entries for item in entry.checked.rejected]
     tokens = [entry.batch.end_token for entry in entries if entry.batch.end_token is not None]
     rows = sum(entry.checked.rows for entry in entries)

@@ -37,7 +37,7 @@ _SLOT = re.compile(r"[a-z0-9_]{1,63}")
 """What PostgreSQL allows as the name of a slot."""
 _PORTS = {SourceType.POSTGRES: 5432, SourceType.MARIADB: 3306, SourceType.MYSQL: 3306}
 _SERVER_IDS = range(1_000_000_000, 2_000_000_000)
-"""Of those, one for each connector: far from what people number their own servers with."""
+"""Server ids under which connectors read a log, one for each: far from those that people give their servers."""
 
 
 def definition_of(run: Run, name: ObjectName, options: ConnectorOptions) -> ConnectorDefinition:
@@ -101,7 +101,7 @@ def _check_kind(options: ConnectorOptions, kind: SourceType) -> None:
 
 
 def _log_reader(name: ObjectName, options: ConnectorOptions, kind: SourceType) -> dict[str, Any]:
-    """As whom the connector reads the source's log."""
+    """The server id or slot with which the connector reads the source's log."""
     if kind is not SourceType.POSTGRES:
         known = zlib.crc32(str(name).encode()) % len(_SERVER_IDS)
         return {"server_id": options.server_id or _SERVER_IDS[known]}

@@ -55,7 +55,7 @@ class Connectors:
         return worker.engine_pid if worker is not None else None
 
     def stop(self, timeout: float) -> None:
-        """What landed is safe; what did not, comes again."""
+        """Stops all workers. What landed is safe; the rest comes again."""
         with self._lock:
             self._running = False
             workers = list(self._workers.values())

@@ -256,7 +256,7 @@ class Worker:
         others = [finding for finding in missing if finding.check != LOG]
         if others:
             raise errors.connector_stopped(
-                f"The source lacks something: {'; '.join(f'{item.check}: {item.detail}' for item in others)}",
+                f"The source is not ready: {'; '.join(f'{item.check}: {item.detail}' for item in others)}",
                 hint=_remedies(others),
             )
         log = kind.log_status(source, standing.offset)

@@ -43,7 +43,7 @@ def set_contract(run: Run, item: CatalogObject, options: HasContract, unset: Seq
 
 
 def shown_columns(run: Run, item: CatalogObject) -> list[TableColumn]:
-    """Those of a table; of a view, what its query gives today. Raises when that can't be bound."""
+    """The columns of a table; for a view, those that its query gives today. Raises if that can't be bound."""
     if not isinstance(item.definition, ViewDefinition):
         return columns_of(item.definition)
     with run.state.read() as state:

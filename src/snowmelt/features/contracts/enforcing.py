@@ -75,7 +75,9 @@ def refuse_if_promised(run: Run, state: StateReader, item: CatalogObject, verb: 
     promise = promise_of(state, item, _today(state))
     if promise is not None:
         everything = [column.name for column in columns_of(item.definition)]
-        raise broken(promise, item, promise.versions[-1], [f"{verb} takes the name away"], promise.hit(everything))
+        raise broken(
+            promise, item, promise.versions[-1], [f"{verb} removes the name '{item.name}'"], promise.hit(everything)
+        )
 
 
 def refuse_if_promised_within(run: Run, state: StateReader, inside: Callable[[ObjectName], bool], verb: str) -> None:
@@ -100,7 +102,7 @@ def refuse_if_promised_within(run: Run, state: StateReader, inside: Callable[[Ob
             lost_names.append((promise, item, hit))
     if lost_names:
         promise, first, _ = lost_names[0]
-        problems = [f"{verb} takes '{item.name}' away" for _, item, _ in lost_names]
+        problems = [f"{verb} removes '{item.name}'" for _, item, _ in lost_names]
         consumers = list(dict.fromkeys(consumer for _, _, hit in lost_names for consumer in hit))
         raise broken(promise, first, promise.versions[-1], problems, consumers)
     if state.contracts.live_views():

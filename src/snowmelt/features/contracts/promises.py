@@ -83,7 +83,7 @@ def is_sunset(definition: ContractDefinition, major: int, today: date) -> bool:
 
 
 def affected(consumers: Iterable[Consumer], major: int, columns: Collection[str] | None) -> list[str]:
-    """Who holds to that major number and uses one of the columns; None stands for all columns."""
+    """Consumers of that major version who use one of the columns; None stands for all columns."""
     if columns is not None and not columns:
         return []
     return [

@@ -46,7 +46,7 @@ def _staged(run: Run, location: Location) -> str:
             "253006", "22000", f"'{stage.written}' is not one file: there are {len(files)} below it."
         )
     if files[0].size > _MOST_BYTES:
-        raise errors.invalid_contract([f"the file has {files[0].size} bytes"])
+        raise errors.invalid_contract([f"the file has {files[0].size} bytes, and a contract at most {_MOST_BYTES}"])
     with stage.reading(files[0].path) as content:
         data: bytes = content.read()
     try:

@@ -81,7 +81,7 @@ class PromisedViews:
 
 
 def _reason(error: errors.SnowmeltError) -> str:
-    """What is wrong at the bottom of it: views are expanded one inside the other."""
+    """The innermost error: views are expanded one inside the other."""
     return f"its query would fail: {error.message.splitlines()[-1].rstrip('.')}"
 
 

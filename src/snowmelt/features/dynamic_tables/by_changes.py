@@ -81,7 +81,7 @@ class InFull:
 
     reason: str
     cheaper: bool = False
-    """It could have been done by changes, and that would have taken longer."""
+    """A refresh by changes was possible, and would have taken longer."""
 
 
 class CostlyError(Exception):

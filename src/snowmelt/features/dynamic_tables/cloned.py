@@ -1,4 +1,4 @@
-"""Where a clone of a dynamic table stands: at the data timestamp of the version that it has, and suspended."""
+"""The state of a cloned dynamic table: at the data timestamp of its version, and suspended."""
 
 from __future__ import annotations
 

@@ -44,11 +44,11 @@ class Region:
         return self.table.definition
 
     def outside(self, rows: exp.Select, *, weighted: bool) -> exp.Select:
-        """Those of some rows in stored form that are not frozen."""
+        """The rows, in stored form, that are not frozen."""
         return filling.thawed(self.environment, self.table, rows, [WEIGHT] if weighted else [])
 
     def outside_of(self, existing: pa.Table) -> pa.Table:
-        """Those of the table's own rows that are not frozen."""
+        """The rows of the table that are not frozen."""
         if not existing.num_rows:
             return existing
         condition = filling.frozen_condition(self.environment, self.definition, stored_form=True)

@@ -153,7 +153,7 @@ class _Inspection:
         return {"source": source, "numbers": list(numbers), "rows": _shown(self.table, rows)}
 
     def _sources(self) -> tuple[list[CatalogObject], bool]:
-        """Those that the caller may read, and whether there are others."""
+        """The sources that the caller may read, and whether there are others."""
         all_ = [item for item in self.bound.sources.values() if item.id in self.before.frontier]
         authority = self.caller.authority
         mine = [item for item in all_ if authority.holds("SELECT", Owned(item.id, item.owner))]
@@ -235,7 +235,7 @@ def _without(rows: exp.Table, columns: Sequence[Column], came: exp.Expr) -> exp.
 
 
 def _matching(rows: exp.Select, columns: Sequence[Column], wanted: exp.Expr, *, keep: bool) -> exp.Select:
-    """Those rows that are wanted, or all others: of equal ones as many as `wanted` counts."""
+    """The wanted rows, or all others: of equal rows as many as `wanted` counts."""
     names = [exp.column(identifier(column.name)) for column in columns]
     texts = texts_of(columns)
     window = exp.Window(
@@ -259,7 +259,7 @@ def _matching(rows: exp.Select, columns: Sequence[Column], wanted: exp.Expr, *, 
 
 
 def _order(change: Change) -> tuple[Any, ...]:
-    """What went before what came, each by its texts; NULL first."""
+    """Orders rows: deleted before inserted, each by its texts, NULL first."""
     row, count = change
     return ([(text is not None, text or "") for text in row], count)
 

@@ -51,7 +51,7 @@ def landing_of(table: CatalogObject | None) -> ObjectName | None:
 
 
 def _seen_from(schema: SchemaName, name: ObjectName) -> str:
-    """As short as it can be, so that it stays right when the schema gets another name or a clone."""
+    """The name, as short as it can be, so that it stays right if the schema is renamed or cloned."""
     return quote(name.name) if name.parent == schema else str(name)
 
 
@@ -109,7 +109,7 @@ class EventLanding:
         if _kinds(kept.columns) != _kinds(self._kept_columns):
             raise errors.compilation(
                 "002026", "42601", f"SCD table: the events kept in {self.name} have other columns than the stream.",
-                hint="ALTER TABLE the events as the stream's source was, or DROP DYNAMIC TABLE and create it anew.",
+                hint="Change that table as the stream's source was changed, or DROP DYNAMIC TABLE and create it anew.",
             )  # fmt: skip
 
     def _task(self, warehouse: NameRef | None) -> CreateTask:
@@ -130,7 +130,7 @@ class EventLanding:
         tasks.alter(self.run, self._ref, Resume(), if_exists=False)
 
     def remove(self) -> None:
-        """What was made for a dimension that could not be."""
+        """Drops what was made for a dimension that could not be created."""
         with self.run.state.begin() as state:
             _drop(state, self.name)
 

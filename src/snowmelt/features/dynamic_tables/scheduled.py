@@ -80,7 +80,7 @@ class ScheduledTables:
         self._by_name: dict[ObjectName, str] = {}
         self._last_known: dict[str, _Standing] = {}
         self._states: dict[str, tuple[str, DynamicState]] = {}
-        """As stored and as read: most rows are the same at the next tick."""
+        """The stored text and what was read from it: most rows are the same at the next tick."""
         self._past: dict[str, _Past] | None = None
         self._running: dict[str, Run] = {}
         self._failed: dict[tuple[str, datetime], Again] = {}

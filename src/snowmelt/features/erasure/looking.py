@@ -206,13 +206,13 @@ def _keys_by_name(
 
 
 def dropped_tables(state: StateReader) -> dict[str, CatalogObject]:
-    """What UNDROP could bring back, by id."""
+    """Dropped tables that UNDROP could bring back, by id."""
     every = state.whole_catalog.objects([ObjectKind.TABLE], include_dropped=True, all_sessions=True)
     return {item.id: item for item in every if item.dropped_on is not None}
 
 
 def found_in(look: Look, request: ErasureRequest, account_tables: Mapping[str, CatalogObject]) -> tuple[Found, ...]:
-    """What a look found, as it is told."""
+    """The answer to a search: what was found, and where."""
     found: list[Found] = []
     for id, rows in look.rows.items():
         item = look.searches[id].table
@@ -248,5 +248,5 @@ def _in_files(table: CatalogObject, count: int) -> Found:
 
 
 def _other(location: LocationKind, name: str, how: str) -> Found:
-    """What a person has to see to."""
+    """A finding that a person has to take care of."""
     return Found(location=location, name=name, rows=1, how=how)

@@ -154,7 +154,7 @@ class _Round:
         self._statements = ErasureStatements(run.account)
 
     def carry_out(self) -> dict[str, str]:
-        """What is in the way, by name of a table."""
+        """Removes what was found. Gives what is in the way of that, by name of a table."""
         obstacles: dict[str, str] = {}
         queries = self._remove_rows(obstacles)
         reached("erasure-rows-removed")

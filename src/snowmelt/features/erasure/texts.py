@@ -14,7 +14,7 @@ from snowmelt.state.repository import Repository
 from snowmelt.state.tables import METADATA, OBJECTS, TABLE_SHAPES
 
 _DEFINITIONS = (OBJECTS, TABLE_SHAPES)
-"""What these say is what objects do: a person has to change it."""
+"""Their texts are code, which only a person can change."""
 
 BATCH = 500
 

@@ -82,7 +82,6 @@ class Tracer:
         self._objects = {item.id: item for item in self._state.catalog.objects(all_sessions=True)}
         self._traced = Traced()
         self._seen: set[tuple[str, str]] = set()
-        self._fed: dict[tuple[str, str], str] = {}
 
     def trace(self, request: ErasureRequest) -> Traced:
         waiting = [self._named(name, values) for name, values in request.columns.items()]

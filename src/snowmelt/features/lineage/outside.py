@@ -1,4 +1,4 @@
-"""What comes from outside: edges of channels and of connectors."""
+"""Edges from sources outside of the account: channels and connectors."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class WrittenTables:
                 part.rows, part.before = 0, part.after
 
     def taken(self, query_id: str) -> list[tuple[CatalogObject, WrittenDataset]]:
-        """What a statement wrote, the first table first; nobody is told twice."""
+        """Takes what a statement wrote, in the order of writing. A second call gives nothing."""
         with self._lock:
             parts = self._parts.pop(query_id, {})
         return [(part.table, self._written(part)) for part in parts.values()]

@@ -33,7 +33,7 @@ class QueriedConditions:
         self._workers = ThreadPoolExecutor(1, thread_name_prefix="snowmelt-rules") if self._rules else None
 
     def series(self) -> Iterator[Series]:
-        """What is known now. Starts what is due, and what fails keeps its last number: an error is no all-clear."""
+        """The numbers known now. Starts queries that are due. A failed one keeps its number: errors clear nothing."""
         now = self._account.clock.now()
         for rule in self._rules:
             running, asked = self._running.get(rule.name), self._asked.get(rule.name)

@@ -60,7 +60,7 @@ class AlertRules:
                 self._account.services[Messages].deliver(channel, tell.message, tell.message.title)
             except SnowmeltError as error:
                 unheard.append(channel)
-                _log.warning("an alert could not be told", channel=channel, error=error.text)
+                _log.warning("an alert could not be sent", channel=channel, error=error.text)
         after = tell.unheard(unheard) if unheard else tell.after
         if after == tell.before or len(unheard) == len(tell.channels):
             return

@@ -31,5 +31,5 @@ class Monitor:
                 wait = self._check()
             except Exception:
                 # The state store could not be read or written: freshness is looked at again, nothing else suffers.
-                _log.exception("how things stand could not be checked")
+                _log.exception("freshness and drift could not be checked")
                 wait = _AFTER_TROUBLE

@@ -184,7 +184,7 @@ class FreshnessWatch:
     # -- views ----------------------------------------------------------------------------------------------------
 
     def _view(self, item: CatalogObject, tables: dict[str, Freshness], now: datetime) -> Freshness:
-        """As old as the oldest dynamic table below it; over plain tables, as new as their last change."""
+        """How old a view is: as the oldest dynamic table below it; over plain tables, as their last change."""
         below = [tables[id] for id in self._catalog.sources.get(item.id, ()) if id in tables]
         refreshed = [each for each in below if each.kind is WatchedKind.DYNAMIC_TABLE]
         chosen = _oldest(refreshed) if refreshed else _newest(below)
@@ -203,7 +203,7 @@ class FreshnessWatch:
     # -- products -------------------------------------------------------------------------------------------------
 
     def _product(self, product: _Product, found: dict[str, Freshness], now: datetime) -> Freshness:
-        """As old as the oldest of what it consists of. When a part is gone nobody can use it, however new it was."""
+        """How old a product is: as its oldest part. With a part gone nobody can use it, however new the others are."""
         worst = _oldest(found[item.id] for item in product.objects if item.id in found)
         broken = any(item.id in self._catalog.broken for item in product.objects)
         return Freshness(

@@ -110,7 +110,7 @@ class WrittenTable:
 
     @property
     def most_came(self) -> int | None:
-        """As many rows came, or less; None when that is not known."""
+        """The most rows that came; None if that is not known."""
         if self.images and self.before is not None:
             versions = (self.before.version + 1, self.after.version)
             return self.run.account.store.rows_changed(self.definition.location, [versions])

@@ -24,9 +24,9 @@ from snowmelt.storage.snapshot import FileList
 _LOOKED_UP = 1_000_000
 """With more new keys than that, they are joined with the whole key column."""
 _READ = 4_000_000
-"""Of so many changed rows the keys are read here; many of them may only have kept theirs."""
+"""Up to so many changed rows, keys are read in this process; many of these rows may have kept their key."""
 _DISTINCT = 10_000_000
-"""Of so many rows, where they are all there is, the different values of a column are counted here."""
+"""Up to so many rows in all, the distinct values of a column are counted in this process."""
 _FILTERED = 10_000
 """With more than that, hardly a file has none of them."""
 _NOT_SEARCHED = frozenset({Kind.FLOAT, Kind.TIMESTAMP_TZ, Kind.TIME})
@@ -82,7 +82,7 @@ class NewKeys:
         return self._counted(check)
 
     def _not_distinct(self, column: str) -> int:
-        """Of all rows that there are: those whose value an earlier one has."""
+        """How many rows, of all there are, have a value that an earlier row has."""
         schema = self.written.after.metadata.arrow_schema
         parts = [_columns_in(local_path(file.uri), [column], schema) for file in self.written.added]
         chunks = [chunk for part in parts for chunk in part.column(0).chunks]
@@ -117,7 +117,7 @@ class NewKeys:
         return total - int(pc.sum(alone).as_py() or 0)
 
     def _brought(self, check: QualityCheck) -> pa.Table:
-        """As `_new` says, read from the files that the write made: few columns of not too many rows."""
+        """The new keys, read from the files that the write made: few columns of not too many rows."""
         columns = list(check.columns)
         schema = self._rest.metadata.arrow_schema
         parts = [self._keys_in(local_path(uri), columns, schema) for uri in self._files]
@@ -154,7 +154,7 @@ class NewKeys:
         return query.group_by(*(column.copy() for column in columns))
 
     def _counted(self, check: QualityCheck) -> int:
-        """By reading the key columns of the whole table."""
+        """Counts duplicates by reading the key columns of the whole table."""
         new = self._new(check)
         if not self._rest.by_path:
             total = spark("sum(_0 - 1)", exp.column(_COUNT))

@@ -32,7 +32,7 @@ class Counted:
     failed: tuple[int, ...]
     """By check, in their order."""
     measured: tuple[float | None, ...] = ()
-    """What else was asked for."""
+    """The values of the other expressions that were asked for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,8 +128,8 @@ def _take(
 def _future(
     run: Run, state: StateTransaction, statement: _OnObjects, role: str, verb: Literal["GRANT", "REVOKE"]
 ) -> Iterator[FutureGrant]:
-    """For whoever manages grants. In a schema with managed access its owner may, too: only there are all grants on
-    what others create in it the schema owner's to give.
+    """Raises unless the role manages grants. The owner of a schema with managed access may, too: there all grants on
+    what others create are the schema owner's to give.
     """
     on = statement.on
     assert on.kind is not None

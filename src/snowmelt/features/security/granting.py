@@ -73,7 +73,7 @@ def privileges_of(kind: str, wanted: tuple[str, ...]) -> tuple[str, ...]:
         if privilege not in known and privilege != "ALL":
             raise errors.compilation(
                 "003008", "0A000", f"Privilege '{privilege}' can't be granted on a {kind.lower()}.",
-                hint=f"It has {', '.join(known) or 'none'}.",
+                hint=f"Privileges on a {kind.lower()}: {', '.join(known) or 'none'}.",
             )  # fmt: skip
     return known if "ALL" in wanted else wanted
 

@@ -35,7 +35,7 @@ class Streams:
     def __init__(self, account: Account) -> None:
         self._account = account
         self._oldest: dict[str, tuple[tuple[StreamState, dict[str, int]], datetime | None]] = {}
-        """By stream, what was found out of where it stood and of its tables' versions then."""
+        """By stream, when its oldest change was committed, with the offset and the versions that this was found for."""
 
     # -- reading --------------------------------------------------------------------------------------------------
 

@@ -62,5 +62,8 @@ def holds(run: Run, condition: str) -> bool:
     found = folding.compute(tree, lambda _: None)
     truth = folding.truth(found) if isinstance(found, Variable) else UNKNOWN
     if truth is UNKNOWN:
-        raise errors.task_refused(f"The condition '{condition}' is neither true nor false.", "Compare like with like.")
+        raise errors.task_refused(
+            f"The condition '{condition}' is neither true nor false.",
+            "It must be a BOOLEAN: compare values of the same type.",
+        )
     return bool(truth)

@@ -38,7 +38,7 @@ def _begin(account: Account) -> None:
 
 
 def _suspend_for_new_owner(state: StateTransaction, kind: str, id: str) -> None:
-    """It would run with the rights of another role than the one that wanted it to run."""
+    """Suspends a task whose owner changed: it would run with the rights of a role that did not ask for it."""
     if kind in task_kinds() and state[TaskRecords].standing(id).started:
         standings.suspend(state, id)
 

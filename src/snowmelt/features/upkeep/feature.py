@@ -24,7 +24,7 @@ def _begin(account: Account) -> None:
 
 
 def _opened(account: Account) -> None:
-    """For accounts that no server keeps: once a day, so that a command on a small directory starts at once."""
+    """Upkeep of accounts without a server: once a day, so that a command on a small directory starts at once."""
     marker, now = account.data_dir / _MARKER, account.clock.now()
     if marker.exists() and marker.read_text(encoding="ascii") == now.date().isoformat():
         return

@@ -40,7 +40,7 @@ class Needs:
     versions: Mapping[str, int]
     """By table id, the oldest version that somebody will ask for by its number."""
     grace: timedelta = timedelta(0)
-    """What was visible so short a time ago is kept, whatever the retention."""
+    """Versions that were visible this short a time ago are kept, whatever the retention."""
 
 
 def oldest_needed(kept: int, visible: int, asked_for: Iterable[int]) -> int:

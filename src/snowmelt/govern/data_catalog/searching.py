@@ -10,7 +10,7 @@ from snowmelt.govern.data_catalog.model import CatalogSnapshot, NamedEntry, Rela
 _NAME, _COLUMN, _ABOUT = 60, 40, 20
 _WHOLE, _BEGINS = 40, 15
 _PRODUCT = 10
-"""What is offered comes before what lies about."""
+"""Data products and contracts come before plain tables."""
 
 
 @dataclass(frozen=True, slots=True)

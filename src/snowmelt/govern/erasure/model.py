@@ -40,13 +40,13 @@ def read_request(text: str) -> ErasureRequest:
     except (ValueError, AttributeError, ValidationError):
         # The text itself must not be repeated: it names a person.
         raise errors.invalid_value(
-            "the request", "request: a JSON object with columns, values, conditions, keep"
+            "the request", "request", expected="a JSON object with columns, values, conditions, keep"
         ) from None
     for name in request.columns:
         if len(split_name(name) or ()) < 2:
-            raise errors.invalid_value(name, "columns: write table.column")
+            raise errors.invalid_value(name, "columns", expected="table.column")
     if not (request.columns or request.values or request.conditions):
-        raise errors.invalid_value("nothing", "request: name a column with a value, a value, or a condition")
+        raise errors.invalid_value("nothing", "request", expected="columns with values, values, or conditions")
     return request
 
 

@@ -1,4 +1,4 @@
-"""What measured numbers mean for a check: passed or failed, and in which words. Knows nothing of tables or files."""
+"""The verdict of a check on measured numbers: passed or failed, and the message. Knows no tables and no files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class CheckVerdict:
     message: str | None = None
     profile: tuple[float, ...] = ()
     tolerated: bool = False
-    """It failed, and the write goes on: its rows are quarantined."""
+    """The check failed and the write goes on: its bad rows are quarantined."""
 
     @property
     def stops(self) -> bool:

@@ -37,7 +37,7 @@ class TableProgress(Record):
     transaction: int | None = None
     lsn: int | None = None
     identities: tuple[str, ...] = ()
-    """Of the changes at exactly this position: one record of the log can hold many rows."""
+    """Which changes at exactly this position have landed: one record of the log can hold many rows."""
     snapshot_lsn: int | None = None
     """Where in the log the snapshot was taken whose rows came last."""
     snapshot_sees: str | None = None
@@ -59,7 +59,7 @@ class Deliveries:
         return tuple(self._recent)[-REMEMBERED:]
 
     def is_new(self, change: CapturedChange) -> bool:
-        """Whether it has not landed; it is remembered then. What snapshots read is never the same twice."""
+        """Whether the change has not landed yet, and remembers it. What snapshots read is never the same twice."""
         last = self.progress.get(change.table, _NOTHING)
         if change.operation is Operation.READ:
             return True

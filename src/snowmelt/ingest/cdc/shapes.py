@@ -50,7 +50,7 @@ _NOT_FINITE = {
 _ENDLESS_YEARS = {"292278994": "infinity", "292269055": "-infinity", "294247": "infinity", "290308": "-infinity"}
 """Years as which Debezium writes the infinities of PostgreSQL's dates and timestamps without a zone."""
 _ENDLESS_DATES = {"-5877611-06-21": "infinity", "-5877611-06-22": "-infinity"}
-"""As which it writes those of dates that come from the log: there they have run over."""
+"""How it writes an infinity of dates that come from the log, where the number has overflowed."""
 _FAR_YEAR = re.compile(r"([+-]?)(\d{4,9})-")
 
 Cleaner = Callable[[Any], Any]

@@ -104,7 +104,7 @@ def _shown(state: Conversation) -> dict[str, Any]:
 
 
 def _decisions(state: Conversation) -> tuple[Decision, ...]:
-    """None before it is known where rows come from and how fresh they must be: rules would speak of nothing."""
+    """Empty before the sources and the freshness are known: the rules would have nothing to judge."""
     given = state.requirements
     return decide(given).decisions if given.sources and given.latency is not None else ()
 

@@ -7,7 +7,6 @@ import hmac
 import secrets
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -172,9 +171,6 @@ class Visitors:
     def _csrf(self, token: str) -> str:
         """Made from the session's token with a secret of this process: neither can be computed from the other alone."""
         return hmac.new(self._secret, token.encode(), hashlib.sha256).hexdigest()
-
-
-Opened = Callable[[LoginIdentity], tuple[Visitor, str]]
 
 
 def read_attempt(body: Body, request: Request) -> tuple[LoginAttempt, login.LoginNames]:

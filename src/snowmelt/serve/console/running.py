@@ -33,7 +33,7 @@ LOOK_SECONDS = 0.5
 _AT_ONCE = 6
 """Of what the pages of one log-in ask. Statements of a worksheet run one after the other."""
 _PAGE_THREADS = 4 * _AT_ONCE
-"""For what pages ask, which is quick: it must not wait behind somebody's long query."""
+"""Threads for what pages ask, which is quick and must not wait behind somebody's long query."""
 _MOST_UNFINISHED = 200
 """Of one log-in."""
 
@@ -54,7 +54,7 @@ class Started:
     running: bool = False
     cancelled: bool = False
     roles: frozenset[str] = frozenset()
-    """Whose rights are in the result."""
+    """The roles whose rights the result was read with."""
 
     @property
     def status(self) -> str:

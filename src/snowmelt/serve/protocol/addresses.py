@@ -22,7 +22,7 @@ class AddressHolder:
 
     session_id: str
     roles: frozenset[str]
-    """Whose rights are in what lies there. An address is worth nothing to a user who has lost one of them."""
+    """The roles whose rights its rows were read with. A user who has lost one of them can't use the address."""
 
 
 class Addresses:

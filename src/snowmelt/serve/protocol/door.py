@@ -370,7 +370,7 @@ def _guarded(endpoint: Endpoint) -> Endpoint:
 
 
 def _plain(endpoint: Endpoint) -> Endpoint:
-    """For bytes that are no JSON: what goes wrong is the status, and one that clients do not repeat forever."""
+    """Answers with bytes that are not JSON: an error is a status, and one that clients do not repeat forever."""
 
     async def call(request: HttpRequest) -> Response:
         try:

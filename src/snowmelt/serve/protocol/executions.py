@@ -50,7 +50,7 @@ class Execution:
         self.session: Session = door_session.session
         """Where it runs: the client's session, or one beside it."""
         self.roles = self.session.authority.roles
-        """Whose rights are in the answer."""
+        """The roles whose rights the answer was read with."""
         self.answer: Future[bytes] = Future()
         self.size = 0
         """Bytes of the answer that are kept."""

@@ -39,7 +39,7 @@ def _sha2(template: str) -> _Emit:
 
 
 def _token(call: FunctionCall) -> exp.Expr:
-    """By a function that Spark knows by name, or, of a constant, here and now: the key is in no text."""
+    """Hashes by a function that Spark knows by name, or a constant at once: the key is in no text."""
     value = call.args[0]
     if isinstance(value, exp.Literal):
         return string(str(tokeniser(call.context.token_key)(str(value.this))))

@@ -246,5 +246,5 @@ def alias(original: Function, *names: str) -> tuple[Function, ...]:
 
 
 def first_type(types: Sequence[DataType]) -> DataType:
-    """For functions that return what they were given."""
+    """The type of the first argument, for functions that return what they were given."""
     return types[0]

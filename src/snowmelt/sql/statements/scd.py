@@ -119,7 +119,7 @@ def _checked(found: dict[str, Any], type_: int, stream: tuple[str, ...] | None) 
         raise errors.compilation("001003", "42000", "TRACK and TRACK EXCEPT can't be combined.")
     if type_ == 1 and ("track" in found or "track_except" in found):
         raise errors.compilation(
-            "001003", "42000", "TRACK means nothing for SCD TYPE 1, which has one row for each key.",
+            "001003", "42000", "SCD TYPE 1 takes no TRACK: it has one row for each key.",
             hint="Leave TRACK out, or choose the columns in FROM (SELECT …).",
         )  # fmt: skip
     return found

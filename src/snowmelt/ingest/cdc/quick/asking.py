@@ -86,7 +86,7 @@ def _same(type_: DataType, source_type: str, sql: str) -> AskedColumn:
 
 
 def _as_printed(source_type: str) -> AskedColumn:
-    """As the server writes it, which is not what a cast gives: that of an address has its mask."""
+    """The text as the server prints it. A cast differs: it adds the mask to an address."""
     return _same(types.VARCHAR, source_type, "CASE WHEN {0} IS NOT NULL THEN format('%s', {0}) END")
 
 
@@ -226,7 +226,7 @@ _MODIFIED: dict[str, Callable[[int], AskedColumn | None]] = {
 }
 
 _JSON_ELEMENTS = frozenset({"int2", "int4", "int8", "bool", "text", "varchar", "bpchar", "uuid"})
-"""Whose arrays are in JSON what Debezium makes of them."""
+"""Types whose arrays have the same JSON here as from Debezium."""
 _TEXT_ELEMENTS: dict[str, Callable[[str], Any]] = {
     "numeric": clean_number,
     "float4": _single,

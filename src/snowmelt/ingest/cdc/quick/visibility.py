@@ -15,7 +15,7 @@ class Visibility:
     oldest: int
     """All before it have ended."""
     next: int
-    """None from here on has."""
+    """No transaction from this number on is visible."""
     running: frozenset[int]
 
     @classmethod
