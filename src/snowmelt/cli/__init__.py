@@ -1,4 +1,4 @@
-"""The command line: thin, over the service layer.
+"""The command line: thin commands over a session, a server or a library. Nothing here decides anything.
 
 Not here: anything that a library call or SQL could need too.
 """

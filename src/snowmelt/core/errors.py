@@ -111,10 +111,8 @@ def at_position(code: str, sqlstate: str, line: int, position: int, detail: str)
 
 
 def syntax_error(line: int, position: int, token: str, *, hint: str | None = None) -> SnowmeltError:
-    shown = token or "<EOF>"
-    return compilation(
-        "001003", "42000", f"syntax error line {line} at position {position} unexpected '{shown}'.", hint=hint
-    )
+    detail = f"syntax error line {line} at position {position} unexpected '{token or '<EOF>'}'."
+    return compilation("001003", "42000", detail, hint=hint)
 
 
 def empty_statement() -> SnowmeltError:

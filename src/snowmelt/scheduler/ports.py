@@ -1,7 +1,7 @@
 """What the runner needs of the rest: a catalog to read and to record in, and somebody who refreshes one table.
 
-The service layer implements both. Every method may be called from another thread than the one before; those of
-the refresher run side by side.
+The feature dynamic tables implements both. Every method may be called from another thread than the one before;
+those of the refresher run side by side.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The audit log as the service writes it. An event that can't be stored is logged; it never fails the statement."""
+"""Writing the audit log. An event that can't be stored is logged; it never fails the statement."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Snowflake Scripting: the syntax of blocks, as frozen nodes. Running them is the service's."""
+"""Snowflake Scripting: the syntax of blocks, as frozen nodes. Running them is the feature scripting."""
