@@ -14,6 +14,7 @@ from snowmelt.serve.client import RemoteSession
 from tests.clients.conftest import Client, passed
 from tests.clients.server import PASSWORD
 from tests.clients.suites import every_type
+from tests.serve.api_client import ApiClient
 from tests.support.slt import drop_database
 
 SUITES = Path(__file__).parent / "suites"
@@ -69,3 +70,11 @@ def test_with_the_servers_own_interface(door: int, every: str) -> None:
     result = remote.execute(every_type.QUERY)
     assert every_type.differences(result.shown().rows(), every_type.expected(), "HTTP") == []
     remote.close()
+
+
+def test_with_the_sql_rest_api(account: Account, door: int, every: str) -> None:
+    admin = account.session()
+    token = admin.execute("ALTER USER admin ADD PAT every_type").rows()[0][1]
+    client = ApiClient(f"http://127.0.0.1:{door}", str(token))
+    rows = client.rows(every_type.QUERY, database=every, schema="PUBLIC", parameters={"timezone": every_type.ZONE})
+    assert every_type.differences(rows, every_type.expected(), "SQL API") == []

@@ -36,6 +36,8 @@ FIELDS: dict[str, set[str]] = {
     "/api/v1/channels/{channel_id}/flush": set(),
     "/api/v1/sessions": {"user", "password", "role", "local_token", "database", "schema", "warehouse"},
     "/api/v1/statements": {"sql", "binds"},
+    "/api/v2/statements": {"statement", "timeout", "database", "role", "bindings", "parameters"},
+    "/api/v2/statements/{handle}/cancel": set(),
     "/api/v1/console/session": {"user", "password", "token", "jwt", "role", "link"},
     "/api/v1/console/statements": {"sql", "worksheet", "wait", "rows"},
     "/api/v1/console/statements/split": {"sql"},
@@ -60,7 +62,7 @@ FIELDS: dict[str, set[str]] = {
 }
 """By route, what its body may say. A new route has to be here."""
 QUERY = ("requestId", "databaseName", "schemaName", "warehouse", "roleName", "sequencer", "number", "seconds", "start",
-         "end", "seen", "wait")  # fmt: skip
+         "end", "seen", "wait", "async", "nullable", "partition")  # fmt: skip
 STATEMENTS = ("", ";", "SHOW PARAMETERS", "USE ROLE \x00", "SHOW TABLES LIKE '\ud800'", "ALTER SESSION SET X = 1")
 """None of them computes anything: this is about the doors."""
 
@@ -116,6 +118,7 @@ def tools(serving: Serving) -> Iterator[Tools]:
             "odd": "Bearer \xff",
             "snowflake": SnowflakeCaller(serving).headers["authorization"],
             "own": OwnCaller(serving).headers["authorization"],
+            "access": f"Bearer {serving.admin().execute('ALTER USER ann ADD PAT fuzzed').rows()[0][1]}",
         }
         with httpx.Client(base_url=serving.url, timeout=120) as client:
             yield Tools(client, routes, tokens, _page(serving))
@@ -147,7 +150,7 @@ def _requests(draw: st.DrawFn) -> dict[str, Any]:
         "raw": draw(st.none() | st.none() | _RAW),
         "query": draw(st.dictionaries(st.sampled_from(QUERY), _TEXT, max_size=3)),
         "part": draw(_TEXT),
-        "token": draw(st.sampled_from(["snowflake", "snowflake", "own", "own", "none", "odd"])),
+        "token": draw(st.sampled_from(["snowflake", "snowflake", "own", "own", "access", "none", "odd"])),
         "headers": draw(_HEADERS),
     }
 
@@ -159,7 +162,7 @@ def _send(tools: Tools, request: dict[str, Any]) -> None:
     token = tools.tokens["none" if ends else request["token"]]
     part = quote(request["part"].encode("utf-8", "surrogatepass")) or "x"
     path = route.replace("{name:path}", part)
-    for name in ("query_id", "secret", "number", "channel_id", "id", "name"):
+    for name in ("query_id", "secret", "number", "channel_id", "id", "name", "handle"):
         path = path.replace(f"{{{name}}}", part)
     query = "&".join(
         f"{name}={quote(value.encode('utf-8', 'surrogatepass'))}" for name, value in request["query"].items()
@@ -211,6 +214,6 @@ def test_every_route_with_every_field_of_every_kind(tools: Tools) -> None:
             for value in (
                 wrong if name != "data" else [{key: item} for item in wrong for key in ("LOGIN_NAME", "TOKEN")]
             ):
-                token = "own" if route.startswith("/api/") else "snowflake"
+                token = {"/api/v1": "own", "/api/v2": "access"}.get(route[:7], "snowflake")
                 _send(tools, {"route": index, "fields": {place: value}, "raw": None, "query": {}, "part": "",
                               "token": token, "headers": {}})  # fmt: skip

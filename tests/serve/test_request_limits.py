@@ -16,7 +16,8 @@ from snowmelt.serve.limits import PUBLIC
 from tests.serve.callers import OwnCaller, Serving, SnowflakeCaller, chunked, sent
 from tests.serve.conftest import LIMITS
 
-_PARAMETERS = {"query_id": "01a2", "secret": "x", "number": "0", "name": "f.csv", "channel_id": "c", "id": "s"}
+_PARAMETERS = {"query_id": "01a2", "secret": "x", "number": "0", "name": "f.csv", "channel_id": "c", "id": "s",
+               "handle": "h"}  # fmt: skip
 _SECRETS = ("/results/", "/stage-files/")
 """Addresses that hold their own secret."""
 _PAGE = {"/", "/favicon.svg", "/api/v1/console/openapi.json"}

@@ -40,6 +40,7 @@ from snowmelt.serve.protocol.bodies import malformed, read_body
 from snowmelt.serve.protocol.door import HELD, Endpoint, ProtocolDoor
 from snowmelt.serve.protocol.logins import Logins
 from snowmelt.serve.protocol.sessions import DoorSession, Lifetimes
+from snowmelt.serve.sql_api.routes import SqlApi
 from snowmelt.serve.wire import names_to_json, result_to_json
 
 _SLASHES = re.compile("/{2,}")
@@ -95,9 +96,11 @@ class HttpServer:
         self.door = ProtocolDoor(account, self.logins, lifetimes, held)
         self.console = Console(account, self.logins, self.door.sessions)
         self.door.closing = self.console.visitors.door_closed
+        self.sql_api = SqlApi(account, self.logins, self.door.sessions, self.door.pool, self.door.parts, held)
         account.services[Observing].server_load = self.door.load
         self.routes = [
             *self.door.routes(),
+            *self.sql_api.routes(),
             *ChannelEndpoints(self._session).routes(),
             Route("/healthz", self.healthz),
             *MetricsEndpoint(account.services[Observing]).routes(),
@@ -120,6 +123,7 @@ class HttpServer:
         """The server is being stopped: whoever waits for an answer gets one, and nothing new is begun."""
         self.stopping.set()
         self.console.hang_up()
+        self.sql_api.hang_up()
         self.door.hang_up(self.account.settings.stop_seconds * _LAST_WORDS)
 
     def stop(self) -> None:

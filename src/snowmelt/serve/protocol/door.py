@@ -70,10 +70,10 @@ class ProtocolDoor:
             settings.max_sessions_per_user,
         )  # fmt: skip
         """Of all clients, those of Snowmelt's own API too."""
-        self._pool = StatementPool(settings.parallel_statements, settings.waiting_statements, account.slots)
-        self._parts = ResultParts(account.data_dir / FOLDER)
+        self.pool = StatementPool(settings.parallel_statements, settings.waiting_statements, account.slots)
+        self.parts = ResultParts(account.data_dir / FOLDER)
         self._files = StageFiles()
-        self._renderer = ResultRenderer(account, self._parts, self._files)
+        self._renderer = ResultRenderer(account, self.parts, self._files)
         self._by_query: WeakValueDictionary[str, Execution] = WeakValueDictionary()
         """As long as their session remembers them."""
         self.closing: Callable[[DoorSession], None] = lambda _: None
@@ -85,7 +85,7 @@ class ProtocolDoor:
 
     def load(self) -> tuple[PoolLevel, ...]:
         """How much of what is limited here is in use."""
-        return (*self._pool.load(), self.sessions.load())
+        return (*self.pool.load(), self.sessions.load())
 
     def routes(self) -> list[Route]:
         post, get = ["POST"], ["GET"]
@@ -162,7 +162,7 @@ class ProtocolDoor:
             self._by_query.pop(execution.query_id, None)
         until = self._stopped_by
         lasting.stop(found.session, None if until is None else until - time.monotonic())
-        self._parts.remove(found.session.id)
+        self.parts.remove(found.session.id)
         self._files.forget(found.session.id)
 
     def _session(self, request: HttpRequest) -> DoorSession:
@@ -203,7 +203,7 @@ class ProtocolDoor:
         self._by_query[execution.query_id] = execution
         delivery = self._renderer.delivery(execution.door_session, base_url)
         try:
-            self._pool.submit(execution, lambda running: self._renderer.answer(running, asked, delivery))
+            self.pool.submit(execution, lambda running: self._renderer.answer(running, asked, delivery))
         except SnowmeltError as error:
             execution.reply(bytes(ProtocolAnswer(failure(error, execution.query_id)).body))
 
@@ -251,9 +251,9 @@ class ProtocolDoor:
 
     async def part(self, request: HttpRequest) -> Response:
         secret = request.path_params["secret"]
-        if not self._serves(self._parts.holder_of(secret)):
+        if not self._serves(self.parts.holder_of(secret)):
             return Response(status_code=404)
-        path = self._parts.find(secret, request.path_params["number"])
+        path = self.parts.find(secret, request.path_params["number"])
         return FileResponse(path) if path is not None else Response(status_code=404)
 
     def _serves(self, holder: AddressHolder | None) -> bool:
@@ -331,7 +331,7 @@ class ProtocolDoor:
                 execution.cancel(errors.server_stopping())
         for found in self.sessions.all():
             self.sessions.close(found)
-        self._pool.stop()
+        self.pool.stop()
         self._logins.stop()
 
     def _check_open(self) -> None:

@@ -7,7 +7,7 @@ import secrets
 import shutil
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -64,7 +64,7 @@ class ResultParts:
             "total": result.row_count,
             "returned": result.row_count,
         }
-        pieces = _pieces(result)
+        pieces = pieces_of(result)
         first = next(pieces)
         layout = ArrowLayout.of(result) if arrow else None
         if layout is not None:
@@ -80,19 +80,14 @@ class ResultParts:
         self, result: Result, pieces: Iterator[pa.Table], delivery: Delivery, roles: frozenset[str],
         layout: ArrowLayout | None,
     ) -> list[dict[str, Any]]:  # fmt: skip
-        secret = secrets.token_urlsafe(24)
-        folder = self._folder / secret
-        folder.mkdir(parents=True)
-        with self._lock:
-            self._by_owner.setdefault(delivery.owner, []).append(secret)
-            self._holders[secret] = AddressHolder(delivery.owner, roles), time.monotonic() + _GOOD_SECONDS
+        secret, keep = self.folder_for(AddressHolder(delivery.owner, roles))
         chunks = []
         for number, piece in enumerate(pieces):
             if layout is not None:
                 content = layout.stream(piece)
             else:
                 content = chunk_text(json_rows(result.columns, piece, result.json_indent))
-            (folder / str(number)).write_bytes(content)
+            keep(number, content)
             chunks.append(
                 {
                     "url": f"{delivery.base_url}/results/{secret}/{number}",
@@ -102,6 +97,16 @@ class ResultParts:
                 }
             )
         return chunks
+
+    def folder_for(self, holder: AddressHolder) -> tuple[str, Callable[[int, bytes], object]]:
+        """A secret, and what keeps parts that are found by it, for as long as the holder's session goes on."""
+        secret = secrets.token_urlsafe(24)
+        folder = self._folder / secret
+        folder.mkdir(parents=True)
+        with self._lock:
+            self._by_owner.setdefault(holder.session_id, []).append(secret)
+            self._holders[secret] = holder, time.monotonic() + _GOOD_SECONDS
+        return secret, lambda number, content: (folder / str(number)).write_bytes(content)
 
     def holder_of(self, secret: str) -> AddressHolder | None:
         """Who an address was given to, while it is good."""
@@ -124,7 +129,7 @@ class ResultParts:
             shutil.rmtree(self._folder / folder, ignore_errors=True)
 
 
-def _pieces(result: Result) -> Iterator[pa.Table]:
+def pieces_of(result: Result) -> Iterator[pa.Table]:
     """The rows in slices: first what fits into the answer, then parts of even size. Always at least one."""
     if not result.row_count:
         yield result.data
