@@ -18,6 +18,7 @@ from snowmelt.features.lineage import feature as lineage
 from snowmelt.features.loading import feature as loading
 from snowmelt.features.notifications import feature as notifications
 from snowmelt.features.observing import feature as observing
+from snowmelt.features.policies import feature as policies
 from snowmelt.features.quality import feature as quality
 from snowmelt.features.relations import feature as base
 from snowmelt.features.scripting import feature as scripting
@@ -47,6 +48,7 @@ FEATURES = Features(
         notifications,
         alerts,
         tags,
+        policies,
         channels,
         connectors,
         lineage,

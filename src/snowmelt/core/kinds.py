@@ -28,6 +28,11 @@ class ObjectType(str):
         return cls._values.get(word) or cls._values.setdefault(str(word), super().__new__(cls, word))
 
     @property
+    def plural(self) -> str:
+        """The words for several, as SHOW and GRANT … ON ALL have them."""
+        return f"{self.removesuffix('Y')}IES" if self.endswith("POLICY") else f"{self}S"
+
+    @property
     def value(self) -> str:
         """The plain word."""
         return str(self)

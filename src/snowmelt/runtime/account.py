@@ -28,7 +28,16 @@ from snowmelt.runtime.locks import TableLocks
 from snowmelt.runtime.metering import Metering
 from snowmelt.runtime.objects import SYSTEM_ROLE, create_database
 from snowmelt.runtime.ownership import Ownership
-from snowmelt.runtime.ports import ChangeReader, ChannelDoors, Contracts, MetadataViews, StagedFiles, VisibilityGate
+from snowmelt.runtime.ports import (
+    ChangeReader,
+    ChannelDoors,
+    Contracts,
+    MetadataViews,
+    PolicySource,
+    SetAside,
+    StagedFiles,
+    VisibilityGate,
+)
 from snowmelt.runtime.readers import Readers
 from snowmelt.runtime.recovery import Recovered, recover
 from snowmelt.runtime.results import ResultCache
@@ -59,6 +68,8 @@ class Account:
     gate: VisibilityGate
     staged_files: StagedFiles
     channel_doors: ChannelDoors
+    policies: PolicySource
+    """What a role sees of rows and values that it may read."""
 
     def __init__(
         self, data_dir: Path, settings: Settings, clock: Clock, ownership: Ownership, features: Features
@@ -113,6 +124,8 @@ class Account:
             self._closing.callback(self.tracing.close)
             self.parameters: dict[str, parameters.Value] = {}
             """What ALTER ACCOUNT has set."""
+            self.set_aside: list[SetAside] = []
+            """Who knows tables that hold rows which were meant for others."""
             features.begin(self)
             self._bootstrap()
             self.load_parameters()

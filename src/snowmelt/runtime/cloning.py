@@ -76,11 +76,14 @@ def link_files(run: Run, source: CatalogObject, version: int, table: CatalogObje
     return tables.FirstVersion(cloned, store.row_count(location, cloned), store.files(location, cloned).total_bytes)
 
 
-def inherit(run: Run, state: StateTransaction, source: CatalogObject, table: CatalogObject) -> None:
+def inherit(
+    run: Run, state: StateTransaction, source: CatalogObject, version: int, table: CatalogObject
+) -> None:  # fmt: skip
     """What a cloned table has from its source besides rows and definition."""
     tables.copy_counters(state, source, table)
     retention.copy(state, ParameterLevel.TABLE, source.id, table.id)
     run.account.lifecycle.cloned(state, source.id, table.id)
+    run.account.policies.cloned(state, source, version, table)
 
 
 def instant_of(run: Run, point: TimePoint) -> datetime:
@@ -142,7 +145,7 @@ def discard(run: Run, made: list[ClonedTable]) -> None:
 
 
 def add_cloned(run: Run, state: StateTransaction, item: ClonedTable) -> None:
-    inherit(run, state, item.source, item.table)
+    inherit(run, state, item.source, item.version, item.table)
     tables.add_table(run, state, item.table, item.written)
     run.account.lifecycle.table_cloned(state, item.source, item.version, item.table, item.written.version)
 
@@ -160,6 +163,7 @@ def add_object(run: Run, state: StateTransaction, source: CatalogObject, rename:
                 "created_on": state.now, "altered_on": state.now, "dropped_on": None},
     )  # fmt: skip
     state.catalog.create(clone)
+    run.account.policies.cloned(state, source, None, clone)
     if isinstance(definition, SequenceDefinition):
         following = state.counters.peek(source.id, sequences.COUNTER)
         if following is not None:

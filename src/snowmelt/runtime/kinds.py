@@ -127,6 +127,8 @@ class KindDescription(DescribedKind):
     """Deletes what the state store keeps beside the object, once it is purged."""
     has_history: bool = False
     """Whether table functions have rows about it, which only those see who see the object."""
+    is_guarded: bool = False
+    """Whether only its owner sees it in a plan that it is part of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

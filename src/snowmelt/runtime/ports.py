@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Protocol
 from snowmelt.core.names import ObjectName
 from snowmelt.ingest.channels.ports import ChannelDoor
 from snowmelt.runtime.stream_windows import StreamWindow
-from snowmelt.sql.relations import ChangeSpan, Relation, TimeTravel
+from snowmelt.sql.relations import ChangeSpan, ReadProtection, Relation, TimeTravel
 from snowmelt.sql.statements.base import NameRef
 from snowmelt.state.contract_model import ContractLink
 from snowmelt.state.model import CatalogObject, Column, TableDefinition, TableVersion, ViewDefinition
+from snowmelt.state.policy_model import PolicyReference
 from snowmelt.state.quality_model import QualityResult
 from snowmelt.state.store import StateReader, StateTransaction
 
@@ -31,6 +32,30 @@ ChannelDoors = Callable[["Session"], ChannelDoor]
 
 MetadataViews = Callable[["Run", StateReader, ObjectName], Relation]
 """A view of INFORMATION_SCHEMA."""
+
+
+SetAside = Callable[[StateReader, CatalogObject], CatalogObject | None]
+"""The table that the rows of another one were meant for; None for a table with rows of its own."""
+
+
+class PolicySource(Protocol):
+    """Knows what a role sees of rows and values that it may read."""
+
+    def protection(self, catalog: StatementCatalog, item: CatalogObject) -> ReadProtection | None:
+        """The policies that hold for an object; None when none does."""
+        ...
+
+    def references(self, state: StateReader, item: CatalogObject) -> list[PolicyReference]:
+        """Which policies hold for an object, and for which of its columns."""
+        ...
+
+    def mark(self, state: StateReader, item: CatalogObject) -> str:
+        """Changes whenever other policies hold, or they say something else. Empty where none holds."""
+        ...
+
+    def cloned(self, state: StateTransaction, source: CatalogObject, version: int | None, clone: CatalogObject) -> None:
+        """A clone has what its source has; `version` is the source's, of a table."""
+        ...
 
 
 class ChangeReader(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 from zoneinfo import ZoneInfo
 
 from sqlglot import exp
@@ -21,7 +21,16 @@ from snowmelt.runtime.rights.authority import Authority
 from snowmelt.runtime.variables import literal
 from snowmelt.sql.binders import Environment
 from snowmelt.sql.bound import BoundQuery
-from snowmelt.sql.relations import ChangeSpan, Relation, RelationColumn, ScalarRoutine, TimeTravel, ViewText
+from snowmelt.sql.functions.registry import SessionContext
+from snowmelt.sql.relations import (
+    ChangeSpan,
+    ReadProtection,
+    Relation,
+    RelationColumn,
+    ScalarRoutine,
+    TimeTravel,
+    ViewText,
+)
 from snowmelt.state.model import (
     RELATIONS,
     SELECTABLE,
@@ -39,6 +48,7 @@ if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
 
 INFORMATION_SCHEMA = "INFORMATION_SCHEMA"
+_Catalog = TypeVar("_Catalog", bound="StatementCatalog")
 
 
 class StatementCatalog:
@@ -58,11 +68,18 @@ class StatementCatalog:
         """False in the bodies of views and functions, which see no scripting variables."""
         self.defining: ObjectName | None = None
         """The view being created, which its query must not lead back to."""
+        self.invoker: str | None = None
+        """The owner of the view or function whose body this is the catalog of."""
 
     def within(self, database: str, schema: str, owner: str | None) -> StatementCatalog:
         inner = StatementCatalog(self.run, self.state, database, schema, self.rights_of(owner))
+        return self.entered(inner, owner)
+
+    def entered(self, inner: _Catalog, owner: str | None) -> _Catalog:
+        """The catalog inside a body, with what it has of the one around it."""
         inner.outermost = False
         inner.defining = self.defining
+        inner.invoker = owner or self.invoker
         return inner
 
     def full_name(self, parts: tuple[str, ...]) -> ObjectName:
@@ -101,7 +118,22 @@ class StatementCatalog:
         self.require("SELECT", found)
         if self.outermost:
             self.run.named[found.id] = found
-        return self.relation_of(found, when)
+        return self.guarded(found, self.relation_of(found, when))
+
+    def guarded(self, found: CatalogObject, relation: Relation) -> Relation:
+        """The relation with the policies of an object: the one way by which rows of it come into a query."""
+        protection = self.protection_of(found)
+        return relation if protection is None else replace(relation, protection=protection)
+
+    def protection_of(self, found: CatalogObject) -> ReadProtection | None:
+        """What holds for an object, and for this statement."""
+        if self.run.session.sees_stored or found.id in self.run.exempt:
+            return None
+        return self.run.account.policies.protection(self, found)
+
+    def policy_context(self) -> SessionContext | None:
+        """Who asks, for the policies that are met here; None for whoever asks the query."""
+        return None if self.invoker is None else replace(self.run.context, invoker=self.invoker)
 
     def metadata_view(self, name: ObjectName) -> Relation:
         return self.run.account.metadata_views(self.run, self.state, name)

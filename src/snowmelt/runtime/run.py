@@ -104,6 +104,8 @@ class Run(StatementNames):
         """What the statement itself reads from, by id: tables, views and streams, but not what views read."""
         self.bodies: dict[str, CatalogObject] = {}
         """The views and functions whose bodies are part of the plan, by id."""
+        self.exempt: frozenset[str] = frozenset()
+        """Ids of what is read as it is stored, whatever its policies say: rows that go back to where they belong."""
         self.lineage: tuple[Edge, ...] = ()
         """What the statement wrote, and from what."""
         self.refreshes: ObjectName | None = None

@@ -93,6 +93,7 @@ class Session:
         self.roles_used: frozenset[str] = frozenset()
         """Whose rights the statement that runs now has had so far."""
         self.closed = False
+        self.sees_stored = False  # Whether no policy holds: for what has to find all rows of somebody.
         self.running: Run | None = None
         self.script: Locals | None = None
         """The variables of the scripting block whose statement runs now."""

@@ -18,6 +18,14 @@ from snowmelt.sql.functions.registry import SessionContext
 from snowmelt.sql.relations import Relation, Relations
 
 
+@dataclass(slots=True)
+class Guards:
+    """What the binders of one statement note for its end."""
+
+    used: bool = False
+    """Whether a policy holds for something that it reads."""
+
+
 @dataclass(frozen=True, slots=True)
 class Environment:
     """What stays the same while one statement is bound."""
@@ -68,6 +76,8 @@ class BindsQueries(Protocol):
     def environment(self) -> Environment: ...
     @property
     def windows(self) -> BindsWindows: ...
+    @property
+    def guards(self) -> Guards: ...
 
     def within(self, environment: Environment, routine: str | None = None) -> BindsQueries: ...
     def bind(self, node: exp.Expr, scope: Scope | None = None) -> BoundQuery: ...

@@ -36,6 +36,8 @@ _TEXT = "text"
 """The note on an item of a SELECT list that holds its text."""
 FROM_LAST = "from_last"
 """The note on NTH_VALUE(…) FROM LAST."""
+GUARDED = "snowmelt_guarded"
+"""As SEALED, for the rows that a policy shows. It goes away where nothing needs it."""
 SEALED = "snowmelt_sealed"
 """A call that gives its argument, and that Spark's optimizer moves no predicate past."""
 _LOOSE = (exp.Binary, exp.Unary, exp.Between, exp.In, exp.Case)
@@ -175,7 +177,7 @@ class _SparkGenerator(SparkGenerator):
 
     def anonymous_sql(self, expression: exp.Anonymous) -> str:
         arguments = self.expressions(expression, flat=True)
-        if expression.this == SEALED:
+        if expression.this in (SEALED, GUARDED):
             # Spark moves nothing past a column that is not the same at every look. (`rand() >= 0` it knows to be true.)
             return f"CASE WHEN monotonically_increasing_id() >= 0 THEN {arguments} END"
         return f"{expression.this}({arguments})"

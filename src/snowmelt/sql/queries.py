@@ -11,7 +11,7 @@ from sqlglot import exp
 from snowmelt.core import errors, types
 from snowmelt.core.lazy import lazy_imports
 from snowmelt.sql import coercion
-from snowmelt.sql.binders import Environment
+from snowmelt.sql.binders import Environment, Guards
 from snowmelt.sql.bound import (
     RESERVED_PREFIX,
     Bound,
@@ -33,7 +33,7 @@ from snowmelt.sql.selects import bind_select
 from snowmelt.sql.windows import WindowBinder
 
 with lazy_imports():
-    from snowmelt.sql import hierarchies
+    from snowmelt.sql import hierarchies, policies
     from snowmelt.sql.recursion import halves, is_recursive, widened
     from snowmelt.sql.set_names import by_name
 
@@ -51,8 +51,10 @@ class QueryBinder:
         depth: int = 0,
         inside: frozenset[str] = frozenset(),
         common_tables: Iterator[int] | None = None,
+        guards: Guards | None = None,
     ) -> None:
         self.environment = environment
+        self.guards = guards if guards is not None else Guards()
         self.common_tables = common_tables if common_tables is not None else count(1)
         """Numbers for the WITH clauses of the statement, shared with the bodies of its views and functions: a
         user's name for one never reaches Spark, so it can't collide with another one's."""
@@ -68,10 +70,17 @@ class QueryBinder:
         if self.depth > MAX_VIEW_DEPTH:
             raise errors.unsupported("views or functions nested more than 64 deep")
         inside = self.inside if routine is None else self.inside | {routine}
-        return QueryBinder(environment, depth=self.depth + 1, inside=inside, common_tables=self.common_tables)
+        return QueryBinder(
+            environment, depth=self.depth + 1, inside=inside, common_tables=self.common_tables, guards=self.guards
+        )  # fmt: skip
 
     def bind(self, node: exp.Expr, scope: Scope | None = None) -> BoundQuery:
-        scope = scope or Scope()
+        if scope is None and self.depth == 0:
+            bound = self._bind(node, Scope())
+            return policies.settled(bound) if self.guards.used else bound
+        return self._bind(node, scope or Scope())
+
+    def _bind(self, node: exp.Expr, scope: Scope) -> BoundQuery:
         if isinstance(node, exp.Subquery):
             return self._parenthesised(node, scope)
         scope = self._with(node, scope)

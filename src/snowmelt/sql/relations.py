@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from snowmelt.core.types import DataType
 from snowmelt.sql.bound import BoundQuery
+from snowmelt.sql.functions.registry import SessionContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,31 @@ class ViewText:
 
 
 @dataclass(frozen=True, slots=True)
+class PolicyRule:
+    """A policy as it holds for one relation: an expression, bound in the place where the policy lives."""
+
+    name: str
+    body: str
+    arguments: tuple[tuple[str, str], ...]
+    """The policy's name for a value, and the column that it is."""
+    database: str
+    schema: str
+    owner: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadProtection:
+    """What is shown of a relation, to whoever reads it."""
+
+    rows: PolicyRule | None
+    """True for the rows that are shown; None for all."""
+    masks: Mapping[str, PolicyRule]
+    """What is shown in place of a column's values."""
+    context: SessionContext | None = None
+    """Who asks, for the policies; None for whoever asks the query."""
+
+
+@dataclass(frozen=True, slots=True)
 class Relation:
     """Something that can stand in FROM.
 
@@ -50,6 +76,7 @@ class Relation:
     """Whether VARIANT, OBJECT and ARRAY columns of the reference are JSON text, as they are in results."""
     query: exp.Query | None = None
     """Spark SQL that has the columns, where there is no reference."""
+    protection: ReadProtection | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ from snowmelt.sql.source_clauses import (
 from snowmelt.sql.using import bind_using, shared_names
 
 with lazy_imports():
-    from snowmelt.sql import pivots, samples
+    from snowmelt.sql import pivots, policies, samples
     from snowmelt.sql.asof_joins import bind_asof
     from snowmelt.sql.match_recognize import bind_matches
 
@@ -194,16 +194,22 @@ class SourceBinder:
         return self._relation(relation, node, ("DUAL",))
 
     def _relation(self, relation: Relation, node: exp.Expr, parts: tuple[str, ...]) -> exp.Expr:
+        reference, columns = self._read(relation)
+        if relation.protection is not None:
+            self.queries.guards.used = True
+            reference = policies.guarded(self.expressions, reference, columns, relation.protection)
+        return self.aliased(reference, columns, node, parts)
+
+    def _read(self, relation: Relation) -> tuple[exp.Expr, list[tuple[str, str, DataType]]]:
+        """What stands in FROM for it, and its columns: name, name in Spark, type."""
         if relation.view is not None:
             bound = self.queries.view(relation)
-            return self._derived(exp.Subquery(this=bound.tree), bound, node, parts)
+            return exp.Subquery(this=bound.tree), [(item.name, item.key, item.type) for item in bound.columns]
         reference: exp.Expr = exp.Table(this=identifier(relation.reference or relation.name))
         if relation.query is not None:
             reference = exp.Subquery(this=relation.query.copy())
         columns = [(column.name, column.key or column.name, column.type) for column in relation.columns]
-        if relation.json_text:
-            reference = with_variants(reference, columns)
-        return self.aliased(reference, columns, node, parts)
+        return with_variants(reference, columns) if relation.json_text else reference, columns
 
     def _staged(self, node: exp.Table) -> exp.Expr:
         """`@stage/path (FILE_FORMAT => f, PATTERN => '…')`."""

@@ -73,6 +73,8 @@ class Dependency(Record):
     """A relation's columns when the dynamic table was created: one added later is not part of `*`."""
     fingerprint: str = ""
     """A hash of a view's or function's definition. If it differs, the definition has changed."""
+    policies: str = ""
+    """A hash of the policies that hold for a relation, and behind a colon one of the roles that asked them."""
     bounded: bool = False
     """Read through DYNAMIC_TABLE_REFRESH_BOUNDARY: as anybody reads it, and no part of the graph."""
     direct: bool = True

@@ -31,6 +31,7 @@ from snowmelt.state.loads import Loads
 from snowmelt.state.migrations.run import migrate
 from snowmelt.state.observing import Observations
 from snowmelt.state.parameters import Parameters
+from snowmelt.state.policies import PolicyReferences
 from snowmelt.state.prepared import Prepared
 from snowmelt.state.projects import Projects
 from snowmelt.state.quality import Quality
@@ -109,6 +110,7 @@ class StateReader:
     quality = _Part(Quality)
     observations = _Part(Observations)
     trims = _Part(Trims)
+    policies = _Part(PolicyReferences)
 
     def __init__(self, scope: ReadScope, sight: Sight | None = None) -> None:
         self._scope = scope

@@ -369,6 +369,16 @@ CHANNELS = Table(
     Column("record", Text),
 )
 
+POLICY_REFERENCES = Table(
+    "policy_references",
+    METADATA,
+    Column("object_id", Text, primary_key=True),
+    Column("kind", Text, primary_key=True),
+    Column("column_name", Text, primary_key=True),
+    Column("policy_id", Text),
+    Column("record", Text),
+)
+
 CHANNEL_MINUTES = Table(
     "channel_minutes",
     METADATA,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -14,6 +15,7 @@ from snowmelt.runtime.metadata.columns import columns
 from snowmelt.sql.bound import fold_identifier
 from snowmelt.sql.relations import Relation
 from snowmelt.state.model import CatalogObject, ObjectKind, TableDefinition
+from snowmelt.state.store import StateReader
 
 if TYPE_CHECKING:
     from snowmelt.runtime.resolver import StatementCatalog
@@ -44,6 +46,17 @@ def ensure(owner: Session, table: CatalogObject) -> CatalogObject:
     if [column.name for column in definition.columns] != [column.name for column in COLUMNS]:
         raise errors.already_exists(str(name))
     return found
+
+
+def base_of(state: StateReader, item: CatalogObject) -> CatalogObject | None:
+    """The table whose rejected rows these are."""
+    definition = item.definition
+    if not item.name.name.endswith(_SUFFIX) or not isinstance(definition, TableDefinition):
+        return None
+    if [column.name for column in definition.columns] != [column.name for column in COLUMNS]:
+        return None
+    name = replace(item.name, name=item.name.name.removesuffix(_SUFFIX))
+    return state.whole_catalog.find(name, [ObjectKind.TABLE])
 
 
 def _find(owner: Session, name: ObjectName) -> CatalogObject | None:

@@ -13,6 +13,7 @@ from snowmelt.runtime.stopping import StopTimes
 
 with lazy_imports():
     from snowmelt.features.channels import events, listing, service, sql_functions
+    from snowmelt.features.channels.error_tables import base_of
     from snowmelt.features.channels.listing import channels
 
 
@@ -25,6 +26,7 @@ def _begin(account: Account) -> None:
         return found
 
     account.channel_doors = door
+    account.set_aside.append(base_of)
 
 
 def _stop(account: Account, times: StopTimes) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from snowmelt.core import errors
 from snowmelt.features.dynamic_tables.service import DynamicTables
 from snowmelt.runtime.system_functions import Arguments, table_argument, text
+from snowmelt.state.model import CatalogObject
 from snowmelt.state.store import StateReader
 
 if TYPE_CHECKING:
@@ -19,7 +20,14 @@ def check_dynamic_table(run: Run, state: StateReader, arguments: Arguments) -> s
     table, definition = table_argument(run, state, text(arguments[0], "table_name"), name, "SELECT")
     if definition.dynamic is None:
         raise errors.wrong_kind(table.kind, "DYNAMIC_TABLE")
+    _refuse_guarded(run, state, table, name)
     return json.dumps(run.account.services[DynamicTables].check(table, run))
+
+
+def _refuse_guarded(run: Run, state: StateReader, table: CatalogObject, name: str) -> None:
+    """What these functions show are rows as they are stored."""
+    if run.account.policies.references(state, table):
+        raise errors.unsupported(f"{name} of a dynamic table with policies", hint="Query it: its policies hold there.")
 
 
 def refresh_changes(run: Run, state: StateReader, arguments: Arguments) -> str:
@@ -28,6 +36,7 @@ def refresh_changes(run: Run, state: StateReader, arguments: Arguments) -> str:
     table, definition = table_argument(run, state, text(arguments[0], "table_name"), name, "SELECT")
     if definition.dynamic is None:
         raise errors.wrong_kind(table.kind, "DYNAMIC_TABLE")
+    _refuse_guarded(run, state, table, name)
     if len(arguments) == 3:
         raise errors.invalid_value("", "change_numbers")
     source = text(arguments[2], "source") if len(arguments) > 2 else None

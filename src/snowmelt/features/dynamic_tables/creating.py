@@ -301,7 +301,7 @@ def clone(run: Run, name: ObjectName, statement: CreateDynamicTable) -> None:
     written = cloning.link_files(run, source, version, table)
 
     def also(state: StateTransaction) -> None:
-        cloning.inherit(run, state, source, table)
+        cloning.inherit(run, state, source, version, table)
         retention.extend(state, table.id, options.max_data_extension_time_in_days)
         replaced = state.catalog.find(name, [ObjectKind.TABLE])
         if replaced is not None:

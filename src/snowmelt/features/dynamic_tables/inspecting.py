@@ -156,7 +156,13 @@ class _Inspection:
         """The sources that the caller may read, and whether there are others."""
         all_ = [item for item in self.bound.sources.values() if item.id in self.before.frontier]
         authority = self.caller.authority
-        mine = [item for item in all_ if authority.holds("SELECT", Owned(item.id, item.owner))]
+        mine = [
+            item
+            for item in all_
+            if authority.holds("SELECT", Owned(item.id, item.owner))
+            # Changes are shown as they are stored.
+            and not self.run.account.policies.references(self.state, item)
+        ]
         return sorted(mine, key=lambda item: str(item.name)), len(mine) < len(all_)
 
     def _span(self, source: CatalogObject) -> tuple[int, int]:

@@ -64,11 +64,19 @@ def at_frontier(frontier: Mapping[str, int]) -> Choose:
     return choose
 
 
-def unchanged(state: StateReader, dynamic: DynamicState, at: datetime) -> bool:
-    """Whether the table would be the same at that data timestamp. Looks up versions and nothing else."""
+def unchanged(account: Account, state: StateReader, dynamic: DynamicState, at: datetime) -> bool:
+    """Whether the table would be the same at that data timestamp. Looks up versions and policies, and nothing else."""
     if dynamic.data_timestamp is None or dynamic.time_dependent or dynamic.reinit_reason is not None:
         return False
-    return all(_unchanged(state, item, dynamic.frontier, at) for item in dynamic.dependencies)
+    return all(
+        _unchanged(state, item, dynamic.frontier, at) and _same_policies(account, state, item)
+        for item in dynamic.dependencies
+    )
+
+
+def _same_policies(account: Account, state: StateReader, item: Dependency) -> bool:
+    relation = state.catalog.find(item.name, RELATIONS) if item.kind != "FUNCTION" else None
+    return relation is None or account.policies.mark(state, relation) == item.policies.partition(":")[0]
 
 
 def _unchanged(state: StateReader, item: Dependency, frontier: Mapping[str, int], at: datetime) -> bool:
@@ -115,6 +123,8 @@ def reinit_reason(before: DynamicState, now: tuple[Dependency, ...]) -> str | No
             return f"{word} {item.name} was replaced."
         if known.fingerprint != item.fingerprint:
             return f"{word} {item.name} was changed."
+        if known.policies != item.policies:
+            return f"The policies on {word.lower()} {item.name} were changed."
     return None
 
 

@@ -142,7 +142,7 @@ class _TableRefresh:
             # Nobody else refreshes or alters the table from here on.
             with account.state.read() as state:
                 dynamic = _untouched(state, state.dynamic.require(self.table.id), pending)
-                idle = pins.unchanged(state, dynamic, self.at)
+                idle = pins.unchanged(account, state, dynamic, self.at)
                 frontier = pins.moved_frontier(state, dynamic, self.at) if idle else {}
             if dynamic.data_timestamp is not None and dynamic.data_timestamp >= self.at:
                 account.transactions.rollback(transaction)

@@ -86,6 +86,9 @@ class LineageCatalog(StatementCatalog):
     def require(self, privilege: str, item: CatalogObject) -> None:
         """Nothing is read."""
 
+    def protection_of(self, found: CatalogObject) -> None:
+        """Rows come from the same columns whoever sees them."""
+
     def relation_of(self, found: CatalogObject, when: TimeTravel | None) -> Relation:
         return self._opaque(dataset_of(found), self.columns_of(found))
 

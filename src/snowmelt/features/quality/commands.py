@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from snowmelt.core import errors
 from snowmelt.features.quality import quarantine
 from snowmelt.features.quality.asking import run_checks
 from snowmelt.features.quality.listing import HISTORY_COLUMNS, history_row
@@ -32,6 +33,7 @@ def replay_quarantine(run: Run, table: CatalogObject, action: ReplayQuarantine) 
     """Moves quarantined rows into their table, in one transaction; its gate puts back what fails still."""
     assert isinstance(table.definition, TableDefinition)
     kept = quarantine.existing(run.session, table.name)
+    _read_as_stored(run, kept, action)
     with run.atomic():
         # In the order in which a gate takes them; and nobody adds a row between reading and deleting.
         run.open_for_write(table)
@@ -43,6 +45,18 @@ def replay_quarantine(run: Run, table: CatalogObject, action: ReplayQuarantine) 
     back = after.rows - (before - moved) if after is not None else 0
     message = f"{moved - back} quarantined rows were replayed."
     return f"{message} {back} fail still, and are in quarantine again." if back else message
+
+
+def _read_as_stored(run: Run, kept: CatalogObject, action: ReplayQuarantine) -> None:
+    """Rows go back as they came: what policies make of them would stay in the table."""
+    with run.state.read() as state:
+        guarded = bool(run.account.policies.references(state, kept))
+    if guarded and action.where is not None:
+        # The condition would tell of values that whoever writes it does not see.
+        raise errors.unsupported(
+            "REPLAY QUARANTINE … WHERE for a table with policies", hint="Replay all rows: what fails still comes back."
+        )
+    run.exempt = frozenset({kept.id})
 
 
 def _move(run: Run, table: CatalogObject, kept: CatalogObject, action: ReplayQuarantine) -> int:

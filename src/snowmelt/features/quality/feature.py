@@ -31,6 +31,7 @@ with lazy_imports():
     from snowmelt.features.quality.declaring import add_check, drop_check
     from snowmelt.features.quality.following import columns_altered, renamed, swapped
     from snowmelt.features.quality.listing import checks
+    from snowmelt.features.quality.quarantine import base_of
 
 
 def _begin(account: Account) -> None:
@@ -40,6 +41,7 @@ def _begin(account: Account) -> None:
         offered.check(transaction, items)
 
     account.transactions.gate = check
+    account.set_aside.append(base_of)
     account.lifecycle.columns_altered.subscribe(columns_altered)
     account.lifecycle.renamed.subscribe(renamed)
     account.lifecycle.swapped.subscribe(swapped)

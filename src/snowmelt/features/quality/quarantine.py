@@ -7,6 +7,7 @@ gate looks at it again, and what still fails comes back.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -90,6 +91,16 @@ def found_for(state: StateReader, table: CatalogObject) -> CatalogObject | None:
         return None
     names = {column.name for column in definition.columns}
     return found if all(extra.name in names for extra in EXTRA) else None
+
+
+def base_of(state: StateReader, item: CatalogObject) -> CatalogObject | None:
+    """The table whose quarantine this is."""
+    if not item.name.name.endswith(_SUFFIX):
+        return None
+    name = replace(item.name, name=item.name.name.removesuffix(_SUFFIX))
+    base = state.whole_catalog.find(name, [ObjectKind.TABLE])
+    kept = found_for(state, base) if base is not None else None
+    return base if kept is not None and kept.id == item.id else None
 
 
 def following(kept: CatalogObject, actions: Sequence[Action]) -> list[Action]:

@@ -31,10 +31,10 @@ def update(run: Run, statement: UpdateStatement) -> Result:
 def delete(run: Run, statement: DeleteStatement) -> Result:
     table = run.target_table(statement.target)
     pending = run.open_for_write(table)
-    if statement.using is None and statement.where is None:
-        return counts("DELETE", number_of_rows_deleted=delete_all(run, table, pending))
     with run.environment() as environment:
         plan = plan_delete(run, environment, table, statement)
+    if plan.source is None and not plan.conjuncts:
+        return counts("DELETE", number_of_rows_deleted=delete_all(run, table, pending))
     return counts("DELETE", number_of_rows_deleted=apply_change(run, plan, pending).deleted)
 
 

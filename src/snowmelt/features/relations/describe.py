@@ -17,6 +17,7 @@ from snowmelt.runtime.metadata.scopes import existing_schema
 from snowmelt.runtime.metadata.stages import stage_properties
 from snowmelt.runtime.metadata.table_columns import columns_of, identity_text
 from snowmelt.runtime.results import Result
+from snowmelt.runtime.rights.enforcement import is_hidden
 from snowmelt.sql.statements.base import NameRef
 from snowmelt.sql.statements.describe import DescribeStatement
 from snowmelt.sql.tokens import SqlText
@@ -56,7 +57,7 @@ def _described(run: Run, state: StateReader, statement: DescribeStatement) -> tu
         found = _relation(run, state, name, noun)
         if statement.type == "STAGE":
             return layouts.DESCRIBE_STAGE, _table_stage(found)
-        return _table_layout(found), _columns(found)
+        return _table_layout(found), _columns(run, state, found)
     match kind:
         case "DATABASE":
             return layouts.DESCRIBE_CONTAINER, _database(run, state, name)
@@ -103,8 +104,9 @@ def _table_layout(item: CatalogObject) -> Columns:
     return layouts.DESCRIBE_TABLE
 
 
-def _columns(item: CatalogObject) -> Iterator[Row]:
+def _columns(run: Run, state: StateReader, item: CatalogObject) -> Iterator[Row]:
     definition = item.definition
+    policies = _policies(run, state, item)
     primary: tuple[str, ...] = ()
     unique: set[str] = set()
     if isinstance(definition, TableDefinition):
@@ -120,7 +122,18 @@ def _columns(item: CatalogObject) -> Iterator[Row]:
             "primary key": yes(column.name in primary),
             "unique key": yes(column.name in unique),
             "comment": column.comment,
+            "policy name": policies.get(column.name),
         }
+
+
+def _policies(run: Run, state: StateReader, item: CatalogObject) -> dict[str, str]:
+    """The names of the policies that stand before columns, as far as the role may know of them."""
+    found: dict[str, str] = {}
+    for reference in run.account.policies.references(state, item):
+        policy = state.whole_catalog.by_id(reference.policy_id)
+        if reference.column and policy is not None and not is_hidden(state, policy, run.session.id):
+            found[reference.column] = str(policy.name)
+    return found
 
 
 def _default(column: Column) -> str | None:

@@ -123,7 +123,7 @@ def _create_clone(run: Run, name: ObjectName, statement: CreateTable, clone: Clo
     written = cloning.link_files(run, source, version, table)
 
     def finish(state: StateTransaction) -> None:
-        cloning.inherit(run, state, source, table)
+        cloning.inherit(run, state, source, version, table)
         retention.extend(state, table.id, statement.options.max_data_extension_time_in_days)
 
     tables.publish(

@@ -143,7 +143,7 @@ def _securable(cursor: TokenCursor) -> Securable:
 def _kind(cursor: TokenCursor, *, plural: bool = False) -> ObjectType:
     # The longer names first: FILE FORMAT, DYNAMIC TABLE.
     for kind in sorted(grammar().types, key=lambda kind: -len(kind)):
-        words = f"{kind}S".split() if plural else kind.split()
+        words = kind.plural.split() if plural else kind.split()
         if (not plural or name_parts(kind) > 1) and cursor.match(*words):
             return kind
     for other in OTHER_KINDS:

@@ -58,7 +58,9 @@ class Streams:
             offset = standing.offsets[source.id]
             upto = offset if standing.initial else window.upto[source.id]
             changes = TableChanges(catalog, source, offset, upto, inserts)
-        return _relation(stream, *changes.read(initial=standing.initial))
+        relation = _relation(stream, *changes.read(initial=standing.initial))
+        # A view's query was bound with its policies, and with those of what it reads.
+        return relation if definition.source_type == "View" else catalog.guarded(source, relation)
 
     def changes(self, catalog: StatementCatalog, source: CatalogObject, span: ChangeSpan) -> Relation:
         """FROM t CHANGES (…)."""
@@ -72,7 +74,7 @@ class Streams:
         after = catalog.version_at(source, span.start).version
         upto = catalog.version(source, definition, span.end)
         changes = TableChanges(catalog, source, after, max(after, upto), span.append_only)
-        return _relation(source, *changes.read())
+        return catalog.guarded(source, _relation(source, *changes.read()))
 
     def version_at(self, catalog: StatementCatalog, table: CatalogObject, when: TimeTravel) -> TableVersion | None:
         """AT (STREAM => …): up to where the stream has consumed the table; BEFORE is the same."""

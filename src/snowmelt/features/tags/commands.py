@@ -8,8 +8,9 @@ from snowmelt.core import errors
 from snowmelt.features.relations.alter_tables import rename
 from snowmelt.features.tags.definitions import TAG, TagDefinition
 from snowmelt.features.tags.statements import AllowValues, AlterTag, CreateTag
-from snowmelt.runtime import schema_objects
+from snowmelt.runtime import kinds, schema_objects
 from snowmelt.runtime.results import DONE, Result, status
+from snowmelt.sql.statements.base import Annotation
 from snowmelt.sql.statements.changes import RenameTo, SetOptions, UnsetOptions
 from snowmelt.sql.statements.options import CommentOption
 
@@ -41,6 +42,8 @@ def alter_tag(run: Run, statement: AlterTag) -> Result:
             schema_objects.alter(run, found, lambda definition: {"allowed_values": _allowed(definition, change)})
         case SetOptions(options=CommentOption() as options):
             schema_objects.alter(run, found, {}, comment=options.comment)
+        case Annotation() as said:
+            kinds.annotate_relation(run, found, (said,))
         case UnsetOptions():
             schema_objects.alter(run, found, {}, uncomment=True)
         case other:

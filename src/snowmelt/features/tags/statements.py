@@ -9,6 +9,7 @@ from snowmelt.sql.statements.changes import RenameTo, SetOptions, UnsetOptions
 from snowmelt.sql.statements.create_rules import CreateHead
 from snowmelt.sql.statements.cursor import TokenCursor
 from snowmelt.sql.statements.heads import created_name, if_exists, object_name
+from snowmelt.sql.statements.kinds import annotation
 from snowmelt.sql.statements.options import CommentOption, read_options, read_required_options
 
 
@@ -75,9 +76,11 @@ def _action(cursor: TokenCursor, kind: ObjectType) -> Action:
             cursor.expect("ALLOWED_VALUES")
             return AllowValues(dropped=_values(cursor))
         case "SET":
-            return SetOptions(read_required_options(cursor, CommentOption, kind))
+            return annotation(cursor, "SET") or SetOptions(read_required_options(cursor, CommentOption, kind))
     if cursor.match("ALLOWED_VALUES"):
         return AllowValues(any=True)
+    if (clause := annotation(cursor, "UNSET")) is not None:
+        return clause
     cursor.expect("COMMENT")
     return UnsetOptions(("COMMENT",))
 

@@ -66,6 +66,15 @@ class _DefinitionContext(SessionContext):
         return SessionContext(**values | {"now": instant})
 
 
+class _PolicyContext(_DefinitionContext):
+    """As the context of the definition, for its policies: they are asked for somebody, the role that refreshes."""
+
+    def __getattribute__(self, name: str) -> Any:
+        if name == "now":
+            object.__setattr__(self, "asked", True)
+        return object.__getattribute__(self, name)
+
+
 @dataclass(slots=True)
 class _Reading:
     """What one binding shares between the query and the views inside it."""
@@ -81,6 +90,8 @@ class _Reading:
     """The function that computes rows with Spark, if one does."""
     bounded: frozenset[ObjectName] = frozenset()
     """What is read through a refresh boundary."""
+    asked: SessionContext | None = None
+    """Whom the policies are asked for; it watches the clock as `context` does."""
     gone: list[str] = field(default_factory=list)
     """Columns that relations had when the table was created and have no longer, for messages."""
 
@@ -102,9 +113,7 @@ class DefinitionCatalog(StatementCatalog):
 
     def within(self, database: str, schema: str, owner: str | None) -> DefinitionCatalog:
         inner = DefinitionCatalog(self.run, self.state, database, schema, self.reading, self.rights_of(owner))
-        inner.outermost = False
-        inner.defining = self.defining
-        return inner
+        return self.entered(inner, owner)
 
     def relation_of(self, found: CatalogObject, when: TimeTravel | None) -> Relation:
         if when is not None:
@@ -128,6 +137,23 @@ class DefinitionCatalog(StatementCatalog):
         names = known if known is not None else [column.name for column in relation.columns]
         self._note(found, tuple(names))
         return relation
+
+    def guarded(self, found: CatalogObject, relation: Relation) -> Relation:
+        relation = super().guarded(found, relation)
+        if relation.protection is not None:
+            for key, item in self.reading.found.items():
+                if item.object_id == found.id:
+                    mark = f"{self.run.account.policies.mark(self.state, found)}:{_roles(self.run)}"
+                    self.reading.found[key] = item.model_copy(update={"policies": mark})
+        return relation
+
+    def policy_context(self) -> SessionContext | None:
+        asked = self.reading.asked
+        if asked is None:
+            return super().policy_context()
+        # Not `replace`: that would read the clock.
+        object.__setattr__(asked, "invoker", self.invoker)
+        return asked
 
     def distinct_values(self, query: BoundQuery) -> Sequence[exp.Expr]:
         raise errors.unsupported(
@@ -237,6 +263,12 @@ class BoundDefinition:
     """In which other expressions over the table mean the same; valid as long as the reader is open."""
 
 
+def _roles(run: Run) -> str:
+    """Changes with the roles that the run has: what policies may have asked for."""
+    context = run.context
+    return hashlib.sha256(repr((context.role, sorted(context.roles))).encode()).hexdigest()[:12]
+
+
 def _names(columns: Iterable[RelationColumn]) -> set[str]:
     return {column.name for column in columns}
 
@@ -269,8 +301,9 @@ def bind(
     columns: dict[str | ObjectName, Sequence[str]] = {item.name: item.columns for item in relations}
     columns |= {item.object_id: item.columns for item in relations}
     plain = run.context.at(at)
-    context = _DefinitionContext(**{item.name: getattr(plain, item.name) for item in fields(SessionContext)})
-    reading = _Reading(choose, context, columns)
+    stated = {item.name: getattr(plain, item.name) for item in fields(SessionContext)}
+    context, asked = _DefinitionContext(**stated), _PolicyContext(**stated)
+    reading = _Reading(choose, context, columns, asked=asked)
     catalog = DefinitionCatalog(run, state, definition.database, definition.schema_, reading, authority)
     catalog.defining = name
     tree, reading.bounded = boundaries.removed(catalog, parse_snowflake(definition.query))
@@ -283,7 +316,7 @@ def bind(
         dependencies=tuple(reading.found.values()),
         sources=reading.tables,
         versions=reading.versions,
-        time_dependent=bool(context.__dict__.get("asked")),
+        time_dependent=any(vars(one).get("asked") for one in (context, asked)),
         bounded=reading.bounded,
         python=reading.python,
         environment=Environment(catalog, plain),

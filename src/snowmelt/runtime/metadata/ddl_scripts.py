@@ -15,10 +15,12 @@ from snowmelt.runtime.kinds import all_kinds
 from snowmelt.runtime.metadata.catalog import find_object, find_relation, find_routines
 from snowmelt.runtime.metadata.catalog import objects as shown_objects
 from snowmelt.runtime.metadata.ddl import database_ddl, object_ddl, schema_ddl, warehouse_ddl
-from snowmelt.runtime.metadata.ddl_words import object_name
-from snowmelt.runtime.rights.enforcement import may_read_definition
+from snowmelt.runtime.metadata.ddl_words import listed, object_name
+from snowmelt.runtime.rights.enforcement import is_hidden, may_read_definition
+from snowmelt.runtime.schema_objects import shown_kind
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.statements.kinds import has_arguments
+from snowmelt.sql.statements.spelling import spelled
 from snowmelt.state.model import CatalogObject, ObjectKind, RoutineDefinition, Schema, TableDefinition, ViewDefinition
 from snowmelt.state.store import StateReader
 
@@ -26,12 +28,14 @@ if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
 
 _SIMPLE = {
-    "SEQUENCE": (ObjectKind.SEQUENCE, "Sequence"),
+    "SEQUENCE": ([ObjectKind.SEQUENCE], "Sequence"),
 }
+_ANY_POLICY = "POLICY"
+"""The word for policies of all kinds."""
 _ELSEWHERE = frozenset(
     {
         "CONTACT", "EVENT_TABLE", "EXTERNAL_TABLE", "ICEBERG_TABLE", "INTEGRATION", "PIPE",
-        "POLICY", "SEMANTIC_VIEW", "TYPE",
+        "SEMANTIC_VIEW", "TYPE",
     }
 )  # fmt: skip
 """Types that Snowflake has and that can't exist here."""
@@ -51,7 +55,7 @@ def get_ddl(run: Run, state: StateReader, type_: str, name: str, *, qualified: b
     if simple is not None:
         wanted, noun = simple
         full = run.object_name(_parts(name), "GET_DDL")
-        found = find_object(run, state, full, [wanted])
+        found = find_object(run, state, full, wanted)
         if found is None:
             raise errors.not_found(noun, str(full))
         return object_ddl(found, qualified=qualified)
@@ -66,9 +70,11 @@ def get_ddl(run: Run, state: StateReader, type_: str, name: str, *, qualified: b
     raise errors.invalid_value(type_, "object_type")
 
 
-def _simple(word: str) -> tuple[ObjectKind, str] | None:
+def _simple(word: str) -> tuple[list[ObjectKind], str] | None:
+    if word == _ANY_POLICY:
+        return [kind.name for kind in all_kinds().descriptions if kind.name.endswith(f" {_ANY_POLICY}")], "Policy"
     own = all_kinds().by_name.get(ObjectKind(word.replace("_", " ")))
-    return (own.name, own.noun) if own is not None else _SIMPLE.get(word)
+    return ([own.name], own.noun) if own is not None else _SIMPLE.get(word)
 
 
 def _order() -> list[ObjectKind]:
@@ -89,7 +95,8 @@ def _relation(run: Run, state: StateReader, kind: str, name: str, *, qualified: 
     found = find_relation(run, state, full)
     if found is None:
         raise errors.not_found(kind.replace("_", " ").capitalize(), str(full))
-    return "\n\n".join([_readable(run, found, qualified=qualified), *_checks([found], qualified=qualified)])
+    more = [*_checks([found], qualified=qualified), *_policies(run, state, [found], qualified=qualified)]
+    return "\n\n".join([_readable(run, found, qualified=qualified), *more])
 
 
 def _checks(items: Iterable[CatalogObject], *, qualified: bool) -> list[str]:
@@ -100,6 +107,27 @@ def _checks(items: Iterable[CatalogObject], *, qualified: bool) -> list[str]:
         if isinstance(item.definition, TableDefinition)
         for check in item.definition.quality
     ]
+
+
+def _policies(run: Run, state: StateReader, items: Iterable[CatalogObject], *, qualified: bool) -> list[str]:
+    """The statements that put policies on what was created, once it and they are there."""
+    found: list[str] = []
+    for item in items:
+        name = object_name(item.name, qualified=qualified)
+        for reference in state.policies.of_object(item.id):
+            policy = state.catalog.by_id(reference.policy_id)
+            if policy is None or is_hidden(state, policy, run.session.id):
+                continue
+            what = f"{policy.kind.lower()} {object_name(policy.name, qualified=True)}"
+            given = listed(reference.arguments)
+            if not isinstance(item.definition, TableDefinition | ViewDefinition):
+                clause = f"set {what}"
+            elif reference.column:
+                clause = f"modify column {spelled(reference.column)} set {what} using {given}"
+            else:
+                clause = f"add {what} on {given}"
+            found.append(f"alter {shown_kind(item).replace('_', ' ').lower()} {name} {clause};")
+    return found
 
 
 def _readable(run: Run, item: CatalogObject, *, qualified: bool) -> str:
@@ -161,7 +189,8 @@ def _schema(run: Run, state: StateReader, name: str, *, qualified: bool) -> str:
     if schema is None:
         raise errors.not_found("Schema", str(full))
     found = _readable_objects(run, state, schema)
-    return "\n\n".join([*_schema_script(schema, found, qualified=qualified), *_checks(found, qualified=qualified)])
+    more = [*_checks(found, qualified=qualified), *_policies(run, state, found, qualified=qualified)]
+    return "\n\n".join([*_schema_script(schema, found, qualified=qualified), *more])
 
 
 def _database(run: Run, state: StateReader, name: str, *, qualified: bool) -> str:
@@ -175,6 +204,7 @@ def _database(run: Run, state: StateReader, name: str, *, qualified: bool) -> st
         statements.extend(_schema_script(schema, found, qualified=qualified))
         # Behind everything, for they refer to tables of any schema; unlike the rest, whatever the schema in use is.
         checks.extend(_checks(found, qualified=True))
+        checks.extend(_policies(run, state, found, qualified=True))
     return "\n\n".join([*statements, *checks])
 
 

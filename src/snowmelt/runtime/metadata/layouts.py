@@ -29,7 +29,6 @@ _FOREIGN_KEYS = (
     "fk_schema_name, fk_table_name, fk_column_name, key_sequence:n, update_rule, delete_rule, fk_name, pk_name, "
     "deferrability, rely, comment"
 )
-_POLICIES = "created_on:ts, name, database_name, schema_name, kind, owner, comment, options, owner_role_type"
 _INTEGRATIONS = "name, type, category, enabled, comment, created_on:ts"
 
 SHOW: dict[str, Columns] = {
@@ -97,8 +96,6 @@ SHOW: dict[str, Columns] = {
             "comment, name_mapping, owner_role_type, catalog_sync_name, auto_refresh_status, partition_specs, "
             "current_partition_spec_id:n, iceberg_table_format_version:n"
         ),
-        "MASKING POLICIES": _POLICIES,
-        "ROW ACCESS POLICIES": _POLICIES,
         "NETWORK POLICIES": (
             "created_on:ts, name, comment, entries_in_allowed_ip_list:n, entries_in_blocked_ip_list:n, "
             "entries_in_allowed_network_rules:n, entries_in_blocked_network_rules:n"

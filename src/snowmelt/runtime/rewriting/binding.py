@@ -12,6 +12,7 @@ from snowmelt.core import errors, types
 from snowmelt.core.names import quote
 from snowmelt.runtime.constants import UNKNOWN
 from snowmelt.runtime.literal_rows import literal_value
+from snowmelt.runtime.resolver import StatementCatalog
 from snowmelt.runtime.rewriting.plan import (
     NUMBER,
     SOURCE,
@@ -21,11 +22,13 @@ from snowmelt.runtime.rewriting.plan import (
     PlannedSource,
     RewriteClause,
     SourceColumnRef,
+    all_of,
     bare,
     column,
     named,
 )
 from snowmelt.runtime.writing import RowWriter
+from snowmelt.sql import policies, quiet
 from snowmelt.sql.binders import Environment
 from snowmelt.sql.bound import Bound, FromItem, Scope, SourceColumn
 from snowmelt.sql.dialect import parse_snowflake
@@ -54,26 +57,26 @@ _FROM = "SELECT 1 FROM "
 def plan_update(run: Run, environment: Environment, table: CatalogObject, statement: UpdateStatement) -> ChangePlan:
     binder = _ChangeBinder(run, environment, table, statement.alias)
     source = binder.source(statement.from_) if statement.from_ is not None else None
-    return ChangePlan(
+    return binder.guarded(ChangePlan(
         operation="UPDATE",
         table=table,
         source=source,
         conjuncts=binder.conjuncts(statement.where),
         clauses=(binder.update(None, statement.assignments),),
         picks=not run.session.parameter("ERROR_ON_NONDETERMINISTIC_UPDATE"),
-    )
+    ))  # fmt: skip
 
 
 def plan_delete(run: Run, environment: Environment, table: CatalogObject, statement: DeleteStatement) -> ChangePlan:
     binder = _ChangeBinder(run, environment, table, statement.alias)
     source = binder.source(statement.using) if statement.using is not None else None
-    return ChangePlan(
+    return binder.guarded(ChangePlan(
         operation="DELETE",
         table=table,
         source=source,
         conjuncts=binder.conjuncts(statement.where),
         clauses=(RewriteClause(Act.DELETE),),
-    )
+    ))  # fmt: skip
 
 
 def plan_merge(run: Run, environment: Environment, table: CatalogObject, statement: MergeStatement) -> ChangePlan:
@@ -94,7 +97,7 @@ def plan_merge(run: Run, environment: Environment, table: CatalogObject, stateme
         elif isinstance(clause, NotMatchedInsert):
             clauses.append(binder.insert(clause))
     _refuse_unreachable(clauses)
-    return ChangePlan(
+    return binder.guarded(ChangePlan(
         operation="MERGE",
         table=table,
         source=source,
@@ -102,7 +105,7 @@ def plan_merge(run: Run, environment: Environment, table: CatalogObject, stateme
         clauses=tuple(clauses),
         picks=not run.session.parameter("ERROR_ON_NONDETERMINISTIC_MERGE"),
         numbered=tuple(sorted(binder.numbered)),
-    )
+    ))  # fmt: skip
 
 
 def _refuse_unreachable(clauses: Sequence[RewriteClause]) -> None:
@@ -129,15 +132,31 @@ class _ChangeBinder:
         self.environment = environment
         self.writer = RowWriter(run, table)
         self.numbered: set[str] = set()
-        self.target = FromItem(
+        self.stored = FromItem(
             alias=alias or table.name.name,
             columns=tuple(SourceColumn(c.name, c.type, column(TARGET, c.name)) for c in self.definition.columns),
             qualified=() if alias is not None else (table.name.database, table.name.schema, table.name.name),
         )
+        """The columns of the target as they are stored."""
+        self.visible: exp.Expr | None = None
+        """The rows of the target that policies show; None for all."""
+        self.target = self._shown(table)
+        """The columns as the statement sees them."""
         self._sources: list[FromItem] = []
         self._merged: dict[str, Bound] = {}
 
     # -- what can be seen -----------------------------------------------------------------------------------------
+
+    def _shown(self, table: CatalogObject) -> FromItem:
+        relations = self.environment.relations
+        assert isinstance(relations, StatementCatalog)
+        protection = relations.protection_of(table)
+        if protection is None:
+            return self.stored
+        bound = policies.bind_protection(self._in(Scope()), self.stored, protection)
+        self.visible = bound.condition
+        columns = [replace(item, tree=bound.values.get(item.name, item.tree)) for item in self.stored.columns]
+        return replace(self.stored, columns=tuple(columns))
 
     def source(self, text: SqlText) -> PlannedSource:
         """Binds FROM or USING as a query of its own, whose columns the rest of the statement sees."""
@@ -178,6 +197,23 @@ class _ChangeBinder:
     def _source_only(self) -> ExpressionBinder:
         """What INSERT sees: there is no target row yet."""
         return self._in(Scope(sources=self._sources, merged=self._merged))
+
+    def guarded(self, plan: ChangePlan) -> ChangePlan:
+        """The plan for the rows that policies show: others match nothing, and no condition is computed on them."""
+        visible = self.visible
+        if visible is None:
+            return plan
+        conditions = [*plan.conjuncts, *(one.condition for one in plan.clauses if one.condition is not None)]
+        if all(quiet.is_quiet_condition(tree) for tree in conditions):
+            return replace(plan, conjuncts=(visible, *plan.conjuncts))
+        clauses = [
+            replace(clause, condition=_only(visible, clause.condition))
+            if clause.condition is not None and clause.act is not Act.INSERT
+            else clause
+            for clause in plan.clauses
+        ]
+        match = _only(visible, all_of(plan.conjuncts)) if plan.conjuncts else visible
+        return replace(plan, conjuncts=(match,), clauses=tuple(clauses))
 
     # -- pieces ---------------------------------------------------------------------------------------------------
 
@@ -224,7 +260,7 @@ class _ChangeBinder:
         return self._update(condition, self._by_name())
 
     def _update(self, condition: SqlText | None, given: Mapping[str, Bound]) -> RewriteClause:
-        old = {item.name: Bound(item.tree, item.type) for item in self.target.columns}
+        old = {item.name: Bound(item.tree, item.type) for item in self.stored.columns}
         values = {c.name: self._stored(c, given[c.name]) for c in self.definition.columns if c.name in given}
         check = self.writer.check(self._both, {**old, **given})
         return RewriteClause(Act.UPDATE, self.condition(condition), values, check=check)
@@ -296,6 +332,11 @@ class _ChangeBinder:
             # The number may come only after the query, which must not take its absence for a NULL.
             return self._both.cast(value, target.type).tree
         return self.writer.stored_value(self._both, target, value)
+
+
+def _only(visible: exp.Expr, condition: exp.Expr) -> exp.Expr:
+    """The condition, computed only where it may be; a CASE is computed in its order."""
+    return exp.Case(ifs=[exp.If(this=visible.copy(), true=condition.copy())], default=exp.false())
 
 
 def _parse(text: SqlText, prefix: str = "") -> exp.Expr:

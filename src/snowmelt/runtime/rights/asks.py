@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from snowmelt.sql.statements import changes, warehouses
-from snowmelt.sql.statements.base import Action, CloneSource, NameRef, ObjectType
+from snowmelt.sql.statements.base import Action, Annotation, CloneSource, NameRef, ObjectType
 from snowmelt.sql.tokens import SqlText
 
 OWNERSHIP = "OWNERSHIP"
@@ -107,6 +107,8 @@ def altered(
     rule: str, kind: ObjectType, name: NameRef, action: Action, arguments: tuple[SqlText, ...] | None = None
 ) -> RightsRequest:
     target = Named(kind, name, arguments)
+    if isinstance(action, Annotation) and action.rule is not None:
+        return RightsRequest(action.rule, target)
     if isinstance(action, changes.RenameTo):
         return RightsRequest(f"ALTER {kind} RENAME", target, created=Named(kind, action.new_name))
     if isinstance(action, changes.SwapWith):

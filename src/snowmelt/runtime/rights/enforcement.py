@@ -114,7 +114,9 @@ def may_read_definition(run: CheckedStatement, item: CatalogObject) -> bool:
     """Whose text a role may read: of what is SECURE, the owner; of a dynamic table, who monitors or operates it."""
     if schema_objects.is_dynamic(item):
         return run.authority.looks_inside(Owned(item.id, item.owner))
+    own = all_kinds().by_name.get(item.kind)
     secure = isinstance(item.definition, ViewDefinition | RoutineDefinition) and item.definition.secure
+    secure = secure or (own is not None and own.is_guarded)
     return not secure or run.authority.holds(OWNERSHIP, Owned(item.id, item.owner))
 
 

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from snowmelt.core import types
 from snowmelt.core.errors import SnowmeltError
+from snowmelt.runtime.kinds import all_kinds
 from snowmelt.runtime.results import Result, ResultColumn, table_result
 from snowmelt.runtime.rights.enforcement import may_read_definition
 from snowmelt.runtime.statement import AuditedAccount, CheckedStatement
@@ -21,6 +22,8 @@ from snowmelt.storage.table import DeltaStore
 
 SEALED = "(not shown: a secure view or function that belongs to another role is part of it)"
 _LOCATION = re.compile(r"(Location: \w+ ?(?:\([^)]*\))?) ?\[[^\]\n]*(?:\]|$)", re.MULTILINE)
+_VALUE = re.compile(r"'(?:[^']|'')*'|\[[^\]]*\]")
+"""What a message quotes."""
 _ADDRESS = re.compile(r"\b(?:file|hdfs|s3[an]?|gs|abfss?|wasbs?):/[^\s,\])'\"]*")
 _QUOTING = {"000979", "001065", "300002"}
 """Codes of errors in Spark's own words, which quote expressions of the plan."""
@@ -90,3 +93,12 @@ def censor(run: PlannedStatement, error: SnowmeltError) -> None:
     error.message = without_folders(run, error.message)
     if error.code in _QUOTING and is_sealed(run):
         error.message = "The query failed inside a secure view or function, whose details only its owner sees."
+    elif error.sqlstate.startswith("22") and _is_guarded(run):
+        error.message = _VALUE.sub("'***'", error.message)
+
+
+def _is_guarded(run: PlannedStatement) -> bool:
+    """Whether a policy of somebody else's is part of what was bound: the value that failed may be one it hides."""
+    kinds = all_kinds().by_name
+    guards = [item for item in run.bodies.values() if item.kind in kinds and kinds[item.kind].is_guarded]
+    return not all(may_read_definition(run, item) for item in guards)

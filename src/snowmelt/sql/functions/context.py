@@ -140,7 +140,7 @@ FUNCTIONS = (
     _text("CURRENT_WAREHOUSE", lambda session: session.warehouse),
     _text("CURRENT_ROLE", lambda session: session.role),
     _text("CURRENT_ROLE_TYPE", lambda session: "ROLE"),
-    _text("INVOKER_ROLE", lambda session: session.role),
+    _text("INVOKER_ROLE", lambda session: session.invoker or session.role),
     _text("CURRENT_AVAILABLE_ROLES", lambda session: json.dumps(sorted(session.available_roles))),
     _text("CURRENT_SECONDARY_ROLES", _secondary_roles),
     _text("CURRENT_USER", lambda session: session.user),

@@ -59,6 +59,8 @@ class SessionContext:
     version: str = VERSION
     last_query_ids: tuple[str, ...] = ()
     transaction_id: str | None = None
+    invoker: str | None = None
+    """The role whose rights the body has that is being bound: a view's owner. None for that of the session."""
     token_key: str = ""
     """What PII_TOKEN mixes into its tokens."""
     parameters: dict[str, str | int | bool] = field(default_factory=dict)

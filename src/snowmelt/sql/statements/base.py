@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
 
 from snowmelt.core import kinds
 from snowmelt.sql.tokens import SqlText
@@ -58,6 +58,9 @@ class Action:
 @dataclass(frozen=True, slots=True)
 class Annotation(Action):
     """What a feature says of any object or column, such as SET TAG. The feature carries it out."""
+
+    rule: ClassVar[str | None] = None
+    """The rule of rights that it asks for instead of what ALTER of its object asks for."""
 
 
 ObjectType = kinds.ObjectType

@@ -43,8 +43,7 @@ LEAST_LAG = 1
 _KIND = "DYNAMIC_TABLE"
 """How messages call it."""
 _ELSEWHERE = {
-    ("ROW", "ACCESS", "POLICY"): "ROW ACCESS POLICY", ("AGGREGATION", "POLICY"): "AGGREGATION POLICY",
-    ("STORAGE", "LIFECYCLE", "POLICY"): "STORAGE LIFECYCLE POLICY", ("TAG", "("): "TAG", ("COPY", "TAGS"): "COPY TAGS",
+    ("TAG", "("): "TAG", ("COPY", "TAGS"): "COPY TAGS",
     ("EXECUTE", "AS", "USER"): "EXECUTE AS USER", ("START", "AT"): "START AT", ("REFRESH", "USING"): "REFRESH USING",
     ("ROW_TIMESTAMP", "="): "ROW_TIMESTAMP", ("FROM", "BACKUP", "SET"): "FROM BACKUP SET",
 }  # fmt: skip
@@ -199,6 +198,7 @@ def take_clause(cursor: TokenCursor, clauses: Clauses) -> None:
     for words, feature in _ELSEWHERE.items():
         if cursor.at(*words):
             raise errors.unsupported(f"CREATE DYNAMIC TABLE … {feature}")
+    refuse_governance(cursor, "CREATE DYNAMIC TABLE …")
     if cursor.at("REFRESH_MODE", "=", "CUSTOM_INCREMENTAL"):
         raise errors.unsupported("REFRESH_MODE = CUSTOM_INCREMENTAL")
     if cursor.match("CLUSTER", "BY"):

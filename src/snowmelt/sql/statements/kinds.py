@@ -50,7 +50,7 @@ class KindSyntax:
 
     @property
     def plural(self) -> str:
-        return f"{self.name}S"
+        return self.name.plural
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +73,8 @@ class ClauseSyntax:
     """Reads what follows the words."""
     of_dynamic: bool = True
     """Whether ALTER DYNAMIC TABLE has it too."""
+    of_view: bool = False
+    """Whether ALTER VIEW has it too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,9 +191,10 @@ def annotation(cursor: TokenCursor, verb: str, column: str | None = None) -> Ann
     return None
 
 
-def table_clause(cursor: TokenCursor, verb: str, *, dynamic: bool = False) -> Action | None:
+def table_clause(cursor: TokenCursor, verb: str, *, dynamic: bool = False, view: bool = False) -> Action | None:
     """The clause of a feature that follows a verb of ALTER TABLE; None where the words are no feature's."""
     for known in grammar().clauses:
-        if known.verb == verb and (known.of_dynamic or not dynamic) and cursor.match(*known.words):
+        fits = (known.of_dynamic or not dynamic) and (known.of_view or not view)
+        if known.verb == verb and fits and cursor.match(*known.words):
             return known.parse(cursor)
     return None

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from snowmelt.core import errors
 from snowmelt.sql.statements.base import CloneSource, NameRef, Statement
+from snowmelt.sql.statements.changes import refuse_governance
 from snowmelt.sql.statements.columns import (
     ColumnSpec,
     Constraint,
@@ -152,8 +153,9 @@ def _table_tail(cursor: TokenCursor) -> tuple[tuple[SqlText, ...], TableOptions,
             raise errors.unsupported("COPY TAGS")
         elif cursor.at("STAGE_FILE_FORMAT", "=") or cursor.at("STAGE_COPY_OPTIONS", "="):
             raise errors.unsupported(cursor.peek().word)
-        elif cursor.at("ROW", "ACCESS", "POLICY") or cursor.at("WITH", "ROW"):
-            raise errors.unsupported("ROW ACCESS POLICY")
+        elif cursor.at("ROW", "ACCESS") or cursor.at("WITH", "ROW"):
+            cursor.match("WITH")
+            refuse_governance(cursor, "CREATE TABLE …")
         else:
             refuse_tags(cursor, "TABLE")
             pieces.append(read_options(cursor, TableOptions, "TABLE"))

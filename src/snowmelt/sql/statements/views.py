@@ -19,7 +19,7 @@ from snowmelt.sql.statements.changes import (
 from snowmelt.sql.statements.create_rules import CreateHead, CreateRule
 from snowmelt.sql.statements.cursor import TokenCursor
 from snowmelt.sql.statements.heads import created_name, if_exists, object_name, refuse_tags
-from snowmelt.sql.statements.kinds import annotation
+from snowmelt.sql.statements.kinds import annotation, table_clause
 from snowmelt.sql.statements.options import (
     Options,
     at_option,
@@ -122,7 +122,8 @@ def parse_alter_view(cursor: TokenCursor, kind: ObjectType) -> AlterView:
 
 def _actions(cursor: TokenCursor, kind: ObjectType) -> tuple[Action, ...]:
     verb = cursor.expect_any(("RENAME", "SWAP", "SET", "UNSET", "ALTER", "MODIFY", "ADD", "DROP"))
-    if verb in ("SET", "UNSET") and (clause := annotation(cursor, verb)) is not None:
+    clause = annotation(cursor, verb) if verb in ("SET", "UNSET") else table_clause(cursor, verb, view=True)
+    if clause is not None:
         return (clause,)
     refuse_governance(cursor, f"ALTER {kind} … {verb}")
     if verb == "RENAME":

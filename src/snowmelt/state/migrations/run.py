@@ -23,6 +23,7 @@ with lazy_imports():
     from snowmelt.state.migrations.v0011_quality import apply as v0011_quality
     from snowmelt.state.migrations.v0012_observing import apply as v0012_observing
     from snowmelt.state.migrations.v0013_foreign_versions import apply as v0013_foreign_versions
+    from snowmelt.state.migrations.v0014_policies import apply as v0014_policies
 
 Migration = Callable[[Connection], None]
 
@@ -40,6 +41,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     v0011_quality,
     v0012_observing,
     v0013_foreign_versions,
+    v0014_policies,
 )
 """The step at index n leads from version n to version n + 1."""
 

@@ -1,0 +1,206 @@
+"""CREATE and ALTER of policies, and the clauses that put them on tables, views, columns and tags."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, TypeVar
+
+from snowmelt.core import errors
+from snowmelt.sql.statements.base import Action, Annotation, CreateStatement, NameRef, ObjectType, Statement
+from snowmelt.sql.statements.changes import RenameTo, SetOptions, UnsetOptions
+from snowmelt.sql.statements.create_rules import CreateHead
+from snowmelt.sql.statements.cursor import TokenCursor
+from snowmelt.sql.statements.heads import created_name, if_exists, object_name
+from snowmelt.sql.statements.options import CommentOption, at_option, read_options, read_required_options
+from snowmelt.sql.tokens import SqlText
+
+APPLY_MASKING, APPLY_ROW_ACCESS = "APPLY MASKING POLICY", "APPLY ROW ACCESS POLICY"
+"""The rules of what puts policies on objects, and the privileges on the account that are enough for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class CreatePolicy(CreateStatement):
+    arguments: tuple[tuple[str, SqlText], ...]
+    returns: SqlText
+    body: SqlText
+    comment: str | None
+    or_replace: bool = False
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateMaskingPolicy(CreatePolicy):
+    """CREATE MASKING POLICY."""
+
+
+@dataclass(frozen=True, slots=True)
+class CreateRowAccessPolicy(CreatePolicy):
+    """CREATE ROW ACCESS POLICY."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetBody(Action):
+    body: SqlText
+
+
+@dataclass(frozen=True, slots=True)
+class AlterPolicy(Statement):
+    name: NameRef
+    action: Action
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AlterMaskingPolicy(AlterPolicy):
+    """ALTER MASKING POLICY."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlterRowAccessPolicy(AlterPolicy):
+    """ALTER ROW ACCESS POLICY."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetMaskingPolicy(Annotation):
+    """SET MASKING POLICY of a column or a tag."""
+
+    rule: ClassVar[str | None] = APPLY_MASKING
+    policies: tuple[NameRef, ...]
+    """More than one only for a tag, which has one for each type."""
+    column: str | None
+    using: tuple[str, ...] = ()
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UnsetMaskingPolicy(Annotation):
+    rule: ClassVar[str | None] = APPLY_MASKING
+    policies: tuple[NameRef, ...]
+    """Which ones, for a tag; a column has one, that needs no name."""
+    column: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeRowAccess(Annotation):
+    """ADD and DROP ROW ACCESS POLICY, alone or both in one step."""
+
+    rule: ClassVar[str | None] = APPLY_ROW_ACCESS
+    added: NameRef | None = None
+    columns: tuple[str, ...] = ()
+    dropped: NameRef | None = None
+    drops_all: bool = False
+
+
+_Created = TypeVar("_Created", bound=CreatePolicy)
+_Altered = TypeVar("_Altered", bound=AlterPolicy)
+
+# -- CREATE and ALTER -------------------------------------------------------------------------------------------------
+
+
+def parse_create_masking(cursor: TokenCursor, head: CreateHead) -> CreateMaskingPolicy:
+    return _create(cursor, head, CreateMaskingPolicy)
+
+
+def parse_create_row_access(cursor: TokenCursor, head: CreateHead) -> CreateRowAccessPolicy:
+    return _create(cursor, head, CreateRowAccessPolicy)
+
+
+def _create(cursor: TokenCursor, head: CreateHead, made: type[_Created]) -> _Created:
+    name, guarded = created_name(cursor, head)
+    cursor.expect("AS")
+    arguments = _arguments(cursor)
+    cursor.expect("RETURNS")
+    returns = cursor.type_text()
+    cursor.expect("->")
+    body = cursor.until("COMMENT", "EXEMPT_OTHER_POLICIES")
+    comment: str | None = None
+    while not cursor.at_end:
+        if cursor.match("EXEMPT_OTHER_POLICIES", "="):
+            if cursor.expect_any(("TRUE", "FALSE")) == "TRUE":
+                raise errors.unsupported("EXEMPT_OTHER_POLICIES", hint="Policies see values as they are stored anyway.")
+        elif at_option(cursor):
+            comment = read_options(cursor, CommentOption, head.kind).comment
+        else:
+            raise cursor.unexpected()
+    return made(name, arguments, returns, body, comment, head.or_replace, guarded)
+
+
+def _arguments(cursor: TokenCursor) -> tuple[tuple[str, SqlText], ...]:
+    cursor.expect("(")
+    found: list[tuple[str, SqlText]] = []
+    while not cursor.match(")"):
+        if found:
+            cursor.expect(",")
+        found.append((cursor.identifier(), cursor.type_text()))
+    return tuple(found)
+
+
+def parse_alter_masking(cursor: TokenCursor, kind: ObjectType) -> AlterMaskingPolicy:
+    return _alter(cursor, kind, AlterMaskingPolicy)
+
+
+def parse_alter_row_access(cursor: TokenCursor, kind: ObjectType) -> AlterRowAccessPolicy:
+    return _alter(cursor, kind, AlterRowAccessPolicy)
+
+
+def _alter(cursor: TokenCursor, kind: ObjectType, made: type[_Altered]) -> _Altered:
+    guarded = if_exists(cursor)
+    return made(object_name(cursor, kind), _action(cursor, kind), guarded)
+
+
+def _action(cursor: TokenCursor, kind: ObjectType) -> Action:
+    match cursor.expect_any(("RENAME", "SET", "UNSET")):
+        case "RENAME":
+            cursor.expect("TO")
+            return RenameTo(object_name(cursor, kind))
+        case "UNSET":
+            cursor.expect("COMMENT")
+            return UnsetOptions(("COMMENT",))
+    if cursor.match("BODY"):
+        cursor.expect("->")
+        return SetBody(cursor.rest())
+    return SetOptions(read_required_options(cursor, CommentOption, kind))
+
+
+# -- where they hold --------------------------------------------------------------------------------------------------
+
+
+def parse_masking(cursor: TokenCursor, verb: str, column: str | None) -> SetMaskingPolicy | UnsetMaskingPolicy:
+    """What follows SET or UNSET, from MASKING on."""
+    cursor.expect("MASKING", "POLICY")
+    if verb == "UNSET":
+        return UnsetMaskingPolicy(() if column is not None else _names(cursor), column)
+    if column is None:
+        return SetMaskingPolicy(_names(cursor), None, force=cursor.match("FORCE"))
+    name = cursor.name()
+    using = cursor.identifiers() if cursor.match("USING") else ()
+    return SetMaskingPolicy((name,), column, using, cursor.match("FORCE"))
+
+
+def _names(cursor: TokenCursor) -> tuple[NameRef, ...]:
+    """`p1, MASKING POLICY p2, …`"""
+    found = [cursor.name()]
+    while cursor.match(",", "MASKING", "POLICY"):
+        found.append(cursor.name())
+    return tuple(found)
+
+
+def parse_add_row_access(cursor: TokenCursor) -> ChangeRowAccess:
+    """Behind ADD ROW ACCESS POLICY."""
+    name = cursor.name()
+    cursor.expect("ON")
+    return ChangeRowAccess(name, cursor.identifiers())
+
+
+def parse_drop_row_access(cursor: TokenCursor) -> ChangeRowAccess:
+    """Behind DROP ROW ACCESS POLICY; another one may take its place in the same step."""
+    dropped = cursor.name()
+    if not cursor.match(",", "ADD", "ROW", "ACCESS", "POLICY"):
+        return ChangeRowAccess(dropped=dropped)
+    added = parse_add_row_access(cursor)
+    return ChangeRowAccess(added.added, added.columns, dropped)
+
+
+def parse_drop_all_row_access(cursor: TokenCursor) -> ChangeRowAccess:
+    """Behind DROP ALL ROW ACCESS POLICIES."""
+    return ChangeRowAccess(drops_all=True)
