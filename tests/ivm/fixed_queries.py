@@ -136,6 +136,9 @@ select a, percent_rank() over (partition by a order by b) as p, cume_dist() over
 select a, sum(b) over (partition by a order by b) as s, count(*) over (partition by s order by b) as n from t
 select * from t qualify row_number() over (partition by a order by b desc, k, s, f, d, z) = 1
 select k, s from t qualify row_number() over (partition by a order by b desc, k, s, f, d, z) = 1
+select a + 1 as a1, k, s, f, d from t qualify row_number() over (partition by a + 1 order by b desc, k, s, f, d, z) = 1
+select k, s, n from (select coalesce(a, b) as ab, k, s, row_number() over (partition by coalesce(a, b) order by k, s, b, f, d, z, a) as n from t) where n = 1 and s is not null
+select u.c, count(*) as n from u left join (select a + 0 as a0, b from t qualify row_number() over (partition by a + 0 order by b, k, s, f, d, z) <= 1) x on x.a0 = u.a group by u.c
 select k, a from t qualify rank() over (partition by a order by b desc) <= 2 and k is not null
 select k, lag(b) over (partition by a order by k, b, s, f, d, z) as x, lead(b, 2) over (partition by a order by k, b, s, f, d, z) as y from t where s = 'x'
 select k, first_value(b) over (partition by a order by k, b, s, f, d, z) as x, last_value(b) over (partition by a order by k, b, s, f, d, z) as y from t

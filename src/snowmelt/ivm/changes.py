@@ -97,6 +97,17 @@ class ChangeRules:
         query.set("distinct", exp.Distinct())
         return Restriction(self.lookups.add(purpose, query), tuple((column.id, name) for column, name in pairs))
 
+    def partitions_changed(
+        self, node: Changing, columns: Sequence[PlanColumn], own: Sequence[PlanColumn]
+    ) -> Restriction | None:
+        """To the values of own columns that changed rows of a node have in its columns; None when none did."""
+        change = self.change(node)
+        if change is None:
+            return None
+        found = self.distinct_keys("partitions that changed", change.query, columns)
+        pairs = zip(own, found.pairs, strict=True)
+        return Restriction(found.stage, tuple((column.id, name) for column, (_, name) in pairs))
+
     def key_columns(self, node: Changing, change: Change) -> dict[str, tuple[str, str]]:
         """Where the values of a changed node's columns are found: in the changes of its table, or in a stage.
 

@@ -69,7 +69,7 @@ def _with_states(root: Operator, fresh: Fresh) -> Operator:
         inputs = [done[id(below)] for below in node.inputs]
         changed = any(own is not other for own, other in zip(node.inputs, inputs, strict=True))
         made = node.over(inputs) if changed else node
-        done[id(node)] = made.in_two_steps(fresh, root.inexact_ids) or made
+        done[id(node)] = made.with_state(fresh, root.inexact_ids) or made
     return done[id(root)]
 
 

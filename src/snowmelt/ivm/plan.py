@@ -15,7 +15,6 @@ from snowmelt.ivm.expressions import View
 from snowmelt.ivm.operators.base import Operator, Passage
 from snowmelt.ivm.reasons import NotIncrementalError, Reason
 from snowmelt.ivm.rendering import PlanRenderer, Restriction, Stage, moves
-from snowmelt.ivm.state_rows import initial
 from snowmelt.ivm.states import GroupState
 from snowmelt.ivm.top_rows import TopRows
 from snowmelt.ivm.trees import column_of, quoted
@@ -95,8 +94,12 @@ class RefreshPlanner:
     def initial(self, at: datetime | None = None) -> InitialPlan:
         states = states_of(self.view.root)
         renderer = PlanRenderer(frozenset(), {When.NEW: at} if at is not None else {}, states)
-        stateful = [(states[id(node)], node.inputs[0]) for node in self.view.root.walk() if id(node) in states]
-        queries = tuple((s, initial(renderer, s, renderer.rows(below, When.NEW))) for s, below in stateful)
+        stateful = [node for node in self.view.root.walk() if id(node) in states]
+        below = [renderer.rows(node.inputs[0], When.NEW) for node in stateful]
+        queries = tuple(
+            (states[id(node)], node.state_rows(renderer, states[id(node)], rows))
+            for node, rows in zip(stateful, below, strict=True)
+        )
         return InitialPlan(queries, self._named(renderer, renderer.rows(self.view.root, When.NEW)))
 
     def full(self, at: datetime | None = None) -> exp.Select:

@@ -72,6 +72,8 @@ class ScanOrigin:
     """The table's names by the ids of the scan."""
     columns: Mapping[str, str]
     """The scan's ids by those of the node, where they come through unchanged."""
+    searched: bool = True
+    """Whether rows that are read of it can be found by key."""
     selectivity: int = 0
     """How much the filters promise: an equality (2) more than another condition (1)."""
 

@@ -7,11 +7,12 @@ nothing came that reaches as far, are the rows of that group read again.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from sqlglot import exp
 
-from snowmelt.ivm.algebra import WEIGHT, PlanColumn, When
-from snowmelt.ivm.rendering import PlanRenderer, Restriction, RowSource, named, selected
+from snowmelt.ivm.algebra import WEIGHT, PlanColumn, When, ids_of
+from snowmelt.ivm.rendering import PlanRenderer, RenderedRows, Restriction, RowSource, named, selected
 from snowmelt.ivm.states import AGE, ROWS, GroupState, Partial
 from snowmelt.ivm.trees import call, column_of, is_null, number, quoted, same
 
@@ -68,6 +69,22 @@ def finished(
     return exp.select(*selected(keys), *finals).from_(renderer.source(sums))
 
 
+class WithState(RowSource, Protocol):
+    """An operator that may have a state."""
+
+    @property
+    def keys(self) -> tuple[PlanColumn, ...]: ...
+
+
+def of_state(
+    renderer: PlanRenderer, node: WithState, state: GroupState, when: When, restriction: Restriction | None
+) -> RenderedRows:
+    """The operator's rows at one side of the refresh, from its state alone."""
+    inside = restriction.only(ids_of(node.keys)) if restriction is not None else None
+    grown = when is When.NEW and renderer.grows(node)
+    return finished(renderer, state, stored(renderer, state, inside), inside, grown=grown), inside == restriction
+
+
 def grow_extremes(
     renderer: PlanRenderer, state: GroupState, below: RowSource, change: exp.Select, *, inserts_only: bool
 ) -> None:
@@ -75,7 +92,7 @@ def grow_extremes(
     changed. The change must be netted: a row that came and went again was never there."""
     add = renderer.lookups.add
     add("groups that changed", addition(renderer, state, change), state.changed)
-    keys = _restriction(state, state.changed)
+    keys = restriction_to(state, state.changed)
     joined = [(_before(renderer, state, keys), _OLD)]
     if not inserts_only:
         lost, again = f"{state.name}__lost", f"{state.name}__again"
@@ -96,7 +113,7 @@ def _before(renderer: PlanRenderer, state: GroupState, keys: Restriction | None)
 
 
 def _lost(renderer: PlanRenderer, state: GroupState, keys: Restriction | None) -> exp.Select:
-    query = _joined(renderer, state, [(_before(renderer, state, keys), _OLD)])
+    query = joined_to_changed(renderer, state, [(_before(renderer, state, keys), _OLD)])
     query.set("where", exp.Where(this=exp.or_(*[_is_lost(partial) for partial in state.extremes])))
     return query.select(*selected(state.node.keys), exp.alias_(number(1), quoted(_MARK)), copy=False)
 
@@ -111,7 +128,7 @@ def _is_lost(partial: Partial) -> exp.Expr:
 
 
 def _again(renderer: PlanRenderer, state: GroupState, below: RowSource, lost: str) -> exp.Select:
-    restriction = _restriction(state, lost)
+    restriction = restriction_to(state, lost)
     rows = renderer.rows(below, When.NEW, restriction)
     if restriction is None:
         rows = renderer.of(rows, below.columns)
@@ -135,10 +152,12 @@ def _added(renderer: PlanRenderer, state: GroupState, joined: Sequence[tuple[exp
         values.append(exp.alias_(value, quoted(partial.name)))
     age = exp.Add(this=call("coalesce", column_of(_OLD + AGE), number(0)), expression=number(1))
     values.append(exp.alias_(exp.cast(age, "BIGINT"), quoted(AGE)))
-    return _joined(renderer, state, joined).select(*values, copy=False)
+    return joined_to_changed(renderer, state, joined).select(*values, copy=False)
 
 
-def _joined(renderer: PlanRenderer, state: GroupState, others: Sequence[tuple[exp.Select, str]]) -> exp.Select:
+def joined_to_changed(
+    renderer: PlanRenderer, state: GroupState, others: Sequence[tuple[exp.Select, str]]
+) -> exp.Select:
     """The groups that changed, left joined with the other relations, whose columns get their prefixes."""
     query = exp.select().from_(renderer.source(exp.Table(this=quoted(state.changed))))
     joins = []
@@ -152,6 +171,7 @@ def _joined(renderer: PlanRenderer, state: GroupState, others: Sequence[tuple[ex
     return query
 
 
-def _restriction(state: GroupState, stage: str) -> Restriction | None:
+def restriction_to(state: GroupState, stage: str) -> Restriction | None:
+    """To the groups whose keys are in a stage."""
     keys = state.node.keys
     return Restriction(stage, tuple((column.id, column.id) for column in keys)) if keys else None

@@ -27,11 +27,15 @@ EQUAL_IS_SAME = {Kind.NUMBER, Kind.VARCHAR, Kind.BOOLEAN, Kind.DATE, Kind.TIMEST
 """Kinds whose equal values are the same. FLOAT has two zeros; a TIMESTAMP_TZ has a zone besides its instant."""
 
 
-class Grouped(Protocol):
+class Keyed(Protocol):
     """What a state needs of the operator that it belongs to."""
 
     @property
     def keys(self) -> tuple[PlanColumn, ...]: ...
+
+
+class Grouped(Keyed, Protocol):
+    """What the state of sums needs of it."""
 
     @property
     def items(self) -> tuple[Item, ...]: ...
@@ -71,7 +75,7 @@ class Partial:
 @dataclass(frozen=True, eq=False)
 class GroupState:
     name: str
-    node: Grouped
+    node: Keyed
     partials: tuple[Partial, ...]
     finals: Mapping[str, exp.Expr]
     """The value of each item, computed from the sums, by its id."""

@@ -15,7 +15,7 @@ from snowmelt.sql.statements.base import Query
 from snowmelt.sql.statements.dynamic_tables import CreateDynamicTable
 from snowmelt.sql.statements.parse import parse_statement
 from snowmelt.sql.tokens import split_statements
-from tests.ivm import test_distinct_steps, test_extremes, test_incremental_fixed
+from tests.ivm import test_distinct_steps, test_extremes, test_first_rows, test_incremental_fixed
 from tests.ivm.duck import Columns
 from tests.ivm.fixed_queries import TIMED, TOP, UNTIMED
 
@@ -80,7 +80,7 @@ def document_queries() -> list[str]:
 
 def groups() -> tuple[Group, ...]:
     fixed = test_incremental_fixed.TABLES
-    distinct, extremes = test_distinct_steps, test_extremes
+    distinct, extremes, first = test_distinct_steps, test_extremes, test_first_rows
     return (
         Group("operators", _created(fixed), (*UNTIMED, *TOP)),
         Group(
@@ -94,6 +94,7 @@ def groups() -> tuple[Group, ...]:
         ),
         Group("distinct", _created(distinct.TABLES), (*distinct.ONE_LIST, *distinct.SEVERAL_LISTS)),
         Group("extremes", _created(extremes.TABLES), (extremes.GROUPED, extremes.JOINED, extremes.SCALAR)),
+        Group("first rows", _created(first.TABLES), first.QUERIES),
         Group("tpch", tuple(map(create_table, TPCH)), tuple(query_text(name, 1) for name in query_names())),
         Group("documents", DOCUMENTS, tuple(document_queries()), ("AUTO",)),
     )

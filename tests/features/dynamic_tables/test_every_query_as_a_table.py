@@ -116,6 +116,6 @@ def test_what_moves_with_the_clock_stays_equal(session: Session) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("name", ["operators", "clock", "distinct", "extremes"])
+@pytest.mark.parametrize("name", ["operators", "clock", "distinct", "extremes", "first rows"])
 def test_every_query_stays_equal(session: Session, name: str) -> None:
     stay_equal(session, GROUPS[name], GROUPS[name].queries)

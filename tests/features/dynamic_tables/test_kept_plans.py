@@ -27,6 +27,7 @@ QUERIES = {
     "joined": "SELECT s.k, scaled(s.n) AS n, r.m FROM s JOIN r ON s.k = r.k",
     "outer_": "SELECT s.k, s.n, r.m FROM s LEFT JOIN r ON s.k = r.k AND r.m > 0",
     "newest": "SELECT k, n FROM s QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY n DESC NULLS LAST, label) = 1",
+    "latest": "SELECT k + 0 AS x, n, label FROM s QUALIFY ROW_NUMBER() OVER (PARTITION BY x ORDER BY n, label, d) = 1",
     "sums": "SELECT v.label, SUM(r.m) AS m FROM v JOIN r ON v.k = r.k GROUP BY v.label",
     "days": "SELECT k, DAYOFWEEK(d) AS w, COUNT(*) AS c FROM s GROUP BY k, DAYOFWEEK(d)",
     "above": "SELECT k, c + 1 AS c FROM groups WHERE c > 1",

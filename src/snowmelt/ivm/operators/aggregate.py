@@ -65,10 +65,7 @@ class Aggregate(Unary):
     def rows(self, renderer: PlanRenderer, when: When, restriction: Restriction | None) -> RenderedRows:
         state = renderer.states.get(id(self))
         if state is not None:
-            inside = restriction.only(ids_of(self.keys)) if restriction is not None else None
-            old = state_rows.stored(renderer, state, inside)
-            grown = when is When.NEW and renderer.grows(self)
-            return state_rows.finished(renderer, state, old, inside, grown=grown), inside == restriction
+            return state_rows.of_state(renderer, self, state, when, restriction)
         below, exact = self.rows_below(renderer, when, restriction, ids_of(self.keys))
         items = [named(renderer.at(item.value, when), item.column.id) for item in self.items]
         return renderer.grouped(self.keys, items, below), exact
@@ -142,7 +139,7 @@ class Aggregate(Unary):
     def exact_keys(self) -> Iterable[tuple[str, Iterable[str]]]:
         return [("GROUP BY or DISTINCT", ids_of(self.keys))]
 
-    def in_two_steps(self, fresh: Fresh, inexact: frozenset[str]) -> Operator | None:
+    def with_state(self, fresh: Fresh, inexact: frozenset[str]) -> Operator | None:
         """COUNT(DISTINCT x) and its like as a count over groups, where one list of values is all there is: first by the
         keys and x, then by the keys. Both keep a state. That of the first knows whether a value is new to its group or
         was the last of its kind, so that a change of a few rows needs no others."""

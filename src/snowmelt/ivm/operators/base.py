@@ -14,6 +14,7 @@ from typing import ClassVar, Protocol, Self
 
 from sqlglot import exp
 
+from snowmelt.ivm import state_rows
 from snowmelt.ivm.algebra import Fresh, PlanColumn, When, columns_in
 from snowmelt.ivm.changes import Change, ChangeRules
 from snowmelt.ivm.reasons import NoIdentityError, NotIncrementalError, Reason
@@ -121,6 +122,10 @@ class Operator(ABC):
         """The sums that it keeps beside the table, if it has any; `types` are Spark's types of their columns."""
         return None
 
+    def state_rows(self, renderer: PlanRenderer, state: GroupState, rows: exp.Select) -> exp.Select:
+        """The rows of its state, computed from those of its input."""
+        return state_rows.initial(renderer, state, rows)
+
     def grow(self, rules: ChangeRules) -> bool:
         """Adds the stages with what the refresh adds to its state; whether there is anything."""
         return False
@@ -180,8 +185,13 @@ class Operator(ABC):
 
     # -- rewriting ------------------------------------------------------------------------------------------------
 
-    def in_two_steps(self, fresh: Fresh, inexact: frozenset[str]) -> Operator | None:
+    def with_state(self, fresh: Fresh, inexact: frozenset[str]) -> Operator | None:
         """The same rows by operators that keep a state, where this one has none."""
+        return None
+
+    def first_row(self, condition: exp.Expr, inexact: frozenset[str]) -> Operator | None:
+        """Its rows that meet a condition which asks for the first row of each group, by an operator that keeps a state;
+        None if the condition does not, or that operator would be of no use."""
         return None
 
     def hoist(self) -> Hoisted | None:

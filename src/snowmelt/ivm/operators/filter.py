@@ -66,6 +66,13 @@ class Filter(Unary):
         promise = 2 if any(isinstance(one, exp.EQ | exp.In) for one in conjuncts(self.condition)) else 1
         return replace(below, selectivity=max(below.selectivity, promise)) if below is not None else None
 
+    def with_state(self, fresh: Fresh, inexact: frozenset[str]) -> Operator | None:
+        return self.input.first_row(self.condition, inexact)
+
+    def first_row(self, condition: exp.Expr, inexact: frozenset[str]) -> Operator | None:
+        below = self.input.first_row(condition, inexact)
+        return self.over([below]) if below is not None else None
+
     def keys_below(
         self, rules: ChangeRules, keys: tuple[PlanColumn, ...]
     ) -> tuple[Operator, tuple[PlanColumn, ...]] | None:

@@ -85,6 +85,11 @@ class Project(Unary):
         columns = {own: below.columns[there] for own, there in self._plain.items() if there in below.columns}
         return replace(below, columns=columns)
 
+    def first_row(self, condition: exp.Expr, inexact: frozenset[str]) -> Operator | None:
+        values = {item.column.id: item.value for item in self.items}
+        below = self.input.first_row(substituted(condition, values), inexact)
+        return self.over([below]) if below is not None else None
+
     def keys_below(
         self, rules: ChangeRules, keys: tuple[PlanColumn, ...]
     ) -> tuple[Operator, tuple[PlanColumn, ...]] | None:

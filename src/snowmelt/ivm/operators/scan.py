@@ -8,7 +8,8 @@ from functools import cached_property
 
 from sqlglot import exp
 
-from snowmelt.ivm.algebra import IDENTITY, When, table_name
+from snowmelt.core.types import Kind
+from snowmelt.ivm.algebra import IDENTITY, PlanColumn, When, table_name
 from snowmelt.ivm.changes import Change, ChangeRules, weighted
 from snowmelt.ivm.operators.base import Identified, Identify, Leaf
 from snowmelt.ivm.rendering import PlanRenderer, RenderedRows, Restriction, ScanOrigin, moves
@@ -50,8 +51,13 @@ class Scan(Leaf):
 
     def origin(self) -> ScanOrigin:
         names = {column.id: name for column, name in self.items}
-        return ScanOrigin(self, self.table, names, {id_: id_ for id_ in names})
+        searched = not any(column.is_variant or _is_time(column) for column in self.columns)
+        return ScanOrigin(self, self.table, names, {id_: id_ for id_ in names}, searched)
 
     def identified(self, identify: Identify) -> Identified:
         column = identify.fresh()
         return replace(self, items=(*self.items, (column, IDENTITY))), (column,)
+
+
+def _is_time(column: PlanColumn) -> bool:
+    return column.type is not None and column.type.kind is Kind.TIME

@@ -8,17 +8,21 @@ from functools import cached_property
 
 from sqlglot import exp
 
-from snowmelt.ivm.algebra import Item, PlanColumn, When, columns_in, ids_of
+from snowmelt.ivm.algebra import Item, PlanColumn, When, all_of, columns_in, conjuncts, ids_of, passed
 from snowmelt.ivm.changes import Change, ChangeRules
 from snowmelt.ivm.operators.base import Joined, Operator, OuterDomain, Unary
+from snowmelt.ivm.operators.filter import filtered
+from snowmelt.ivm.operators.first_row import first_row
+from snowmelt.ivm.operators.project import Project
 from snowmelt.ivm.reasons import NotIncrementalError, Reason
 from snowmelt.ivm.rendering import PlanRenderer, RenderedRows, Restriction, named, select_from, selected, total_order
-from snowmelt.ivm.trees import aggregate_name, is_exact
+from snowmelt.ivm.trees import aggregate_name, is_exact, number
 from snowmelt.sql.notes import note_of
 
 _FRAMED = {"first_value", "last_value", "first", "last", "any_value", "collect_list"}
 _ORDERED = _FRAMED | {"row_number", "lag", "lead", "nth_value", "ntile"}
 """Functions for which the order among equal rows counts."""
+_INTEGERS = {exp.DType.INT, exp.DType.BIGINT}
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,12 +61,22 @@ class Windowed(Unary):
         """A change of a row concerns its own partition, whatever windows below with these keys make of it. What those
         change need not be found out: it would be computed only to be computed again for the whole partition."""
         below, keys = self.input.keys_below(rules, self.partition) or (self.input, self.partition)
-        change = rules.change(below)
-        if change is None:
+        return rules.partitions_changed(below, keys, self.partition)
+
+    def first_row(self, condition: exp.Expr, inexact: frozenset[str]) -> Operator | None:
+        item = self.items[0]
+        order = item.value.args.get("order")
+        if len(self.items) > 1 or aggregate_name(item.value.this) != "row_number" or order is None:
             return None
-        found = rules.distinct_keys("partitions that changed", change.query, keys)
-        pairs = zip(self.partition, found.pairs, strict=True)
-        return Restriction(found.stage, tuple((column.id, name) for column, (_, name) in pairs))
+        others = [one for one in conjuncts(condition) if not _is_first(one, item.column.id)]
+        if len(others) == len(conjuncts(condition)):
+            return None
+        below = first_row(self.input, self.partition, order.expressions, inexact)
+        if below is None:
+            return None
+        place = Item(item.column, exp.cast(number(1), "INT"))
+        placed = Project(below, (*passed(self.input.columns), place))
+        return filtered(placed, all_of(others)) if others else placed
 
     def keys_below(
         self, rules: ChangeRules, keys: tuple[PlanColumn, ...]
@@ -106,6 +120,25 @@ class Windowed(Unary):
             keys = item.value.args.get("partition_by") or []
             item.value.set("partition_by", [*keys, *(column.ref for column in names.values())])
         return Windowed(below, (*self.partition, *names.values()), items), names
+
+
+def _is_first(condition: exp.Expr, place: str) -> bool:
+    """Whether the condition says of a place, which is 1 or more, that it is 1."""
+    sides = _bare(condition.this), _bare(condition.expression)
+    if isinstance(condition, exp.EQ) and isinstance(sides[1], exp.Column):
+        sides = sides[::-1]
+    column, value = sides
+    if not isinstance(column, exp.Column) or column.name != place or not isinstance(value, exp.Literal | exp.Var):
+        return False
+    most = 2 if isinstance(condition, exp.LT) else 1
+    return isinstance(condition, exp.EQ | exp.LTE | exp.LT) and value.name in (f"{most}", f"{most}L")
+
+
+def _bare(tree: exp.Expr | None) -> exp.Expr | None:
+    """Without what leaves an integer as it is."""
+    while isinstance(tree, exp.Paren) or (isinstance(tree, exp.Cast) and tree.to.this in _INTEGERS):
+        tree = tree.this
+    return tree
 
 
 def _ordered(window: exp.Window, columns: Sequence[PlanColumn]) -> exp.Window:
