@@ -29,6 +29,9 @@ from snowmelt.sql.row_keys import key_of, one_zero
 
 COUNT_TYPE = int64(18)
 """What a count is when it divides: no group has 10^18 rows."""
+_SHORT_DIGITS = 9
+_WIDE = number(19)
+"""Holds every integer of 64 bits."""
 
 
 def aggregated(name: str, *arguments: exp.Expr, distinct: bool = False) -> exp.Expr:
@@ -69,21 +72,32 @@ def _count(call: FunctionCall) -> exp.Expr:
 
 
 def _sum_type(types: tuple[DataType, ...]) -> DataType:
-    if types[0].kind is Kind.FLOAT or types[0].int64:
-        return FLOAT if types[0].kind is Kind.FLOAT else INTEGER
-    return number(MAX_PRECISION, types[0].scale or 0)
+    if types[0].kind is Kind.FLOAT:
+        return FLOAT
+    return INTEGER if _adds_up_in_64_bits(types[0]) else number(MAX_PRECISION, types[0].scale or 0)
+
+
+def _adds_up_in_64_bits(given: DataType) -> bool:
+    """Integers of nine digits at most, such as the 1 and 0 of a CASE: ten thousand million of them do."""
+    return given.int64 and (given.precision or MAX_PRECISION) <= _SHORT_DIGITS
+
+
+def summand(value: exp.Expr, given: DataType) -> exp.Expr:
+    """What Spark adds up: other integers as decimals, since their sum may be beyond 64 bits."""
+    return arithmetic.cast(value, _WIDE) if given.int64 and not _adds_up_in_64_bits(given) else value
 
 
 def spark_sum_type(given: DataType) -> DataType:
-    """The type of Spark's own sum: ten digits more than the values have."""
-    if given.int64:
+    """The type of Spark's own sum of summands: ten digits more than they have."""
+    if _adds_up_in_64_bits(given):
         return INTEGER
-    return number(min((given.precision or MAX_PRECISION) + 10, MAX_PRECISION), given.scale or 0)
+    digits, scale = arithmetic.decimal_digits(given)
+    return number(min(digits + 10, MAX_PRECISION), scale)
 
 
 def _sum(call: FunctionCall) -> exp.Expr:
     _refuse_distinct_window(call)
-    total = aggregated("sum", call.args[0], distinct=call.distinct)
+    total = aggregated("sum", summand(call.args[0], call.types[0]), distinct=call.distinct)
     return arithmetic.cast(total, call.returns) if call.returns.is_number and not call.returns.int64 else total
 
 
@@ -98,7 +112,7 @@ def _avg(call: FunctionCall) -> exp.Expr:
     value, given = call.args[0], call.types[0]
     if given.kind is Kind.FLOAT:
         return aggregated("avg", value, distinct=call.distinct)
-    total = aggregated("sum", value, distinct=call.distinct)
+    total = aggregated("sum", summand(value, given), distinct=call.distinct)
     count = aggregated("count", value, distinct=call.distinct)
     quotient = arithmetic.emit("/", total, spark_sum_type(given), count, COUNT_TYPE)
     return arithmetic.cast(quotient, call.returns)

@@ -9,7 +9,7 @@ from snowmelt.core.types import FLOAT, INTEGER, MAX_PRECISION, DataType, Kind, n
 from snowmelt.sql import arithmetic
 from snowmelt.sql.dialect import call as invoke
 from snowmelt.sql.dialect import integer, spark
-from snowmelt.sql.functions.aggregates import spark_sum_type
+from snowmelt.sql.functions.aggregates import spark_sum_type, summand
 from snowmelt.sql.functions.arguments import constant_integer
 from snowmelt.sql.functions.registry import Function, FunctionCall, first_type, window
 
@@ -53,7 +53,7 @@ def _share_type(types: tuple[DataType, ...]) -> DataType:
 
 def _ratio_to_report(call: FunctionCall) -> exp.Expr:
     value, given = call.args[0], call.types[0]
-    total = spark("nullif(sum(_0), 0)", value)
+    total = spark("nullif(sum(_0), 0)", summand(value, given))
     if given.kind is Kind.FLOAT:
         return spark("_0 / _1", value, total)
     return arithmetic.cast(arithmetic.emit("/", value, given, total, spark_sum_type(given)), call.returns)
