@@ -64,7 +64,7 @@ def outer_marks(tokens: Sequence[Token]) -> list[Token]:
 
 
 _SKIP_TO = ("AFTER", "MATCH", "SKIP", "TO")
-_PLACES = ("NEXT", "FIRST", "LAST")
+_TARGETS = ("NEXT", "FIRST", "LAST")
 
 
 def with_last(tokens: list[Token]) -> list[Token]:
@@ -73,7 +73,7 @@ def with_last(tokens: list[Token]) -> list[Token]:
     for index in range(len(found) - len(_SKIP_TO) - 1, -1, -1):
         behind = index + len(_SKIP_TO)
         words = tuple(token.text.upper() for token in found[index:behind])
-        if words == _SKIP_TO and found[behind].text.upper() not in _PLACES:
+        if words == _SKIP_TO and found[behind].text.upper() not in _TARGETS:
             symbol = found[behind]
             found.insert(behind, Token(TokenType.VAR, "LAST", symbol.line, symbol.col, symbol.start, symbol.end))
     return found

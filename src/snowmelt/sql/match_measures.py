@@ -101,8 +101,8 @@ class Measures:
         return self._extreme(_EDGES[name], plain[0], condition, final)
 
     def _extreme(self, name: str, value: exp.Expr, condition: exp.Expr, final: bool) -> exp.Expr:
-        place = _call("IFF", condition, column(SEQUENCE), exp.null())
-        return self._over_match(_call(name, value, place), final)
+        key = _call("IFF", condition, column(SEQUENCE), exp.null())
+        return self._over_match(_call(name, value, key), final)
 
     def _neighbour(self, node: exp.Expr, call: exp.Anonymous) -> exp.Expr:
         name = call.name.upper()

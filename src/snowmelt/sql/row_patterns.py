@@ -55,8 +55,8 @@ class _Reader:
             raise self._unexpected()
         steps = (*fragment, ("match",))
         placed: tuple[Step, ...] = tuple(
-            (step[0], *(place + int(far) for far in step[1:])) if step[0] in ("either", "go") else step
-            for place, step in enumerate(steps)
+            (step[0], *(number + int(far) for far in step[1:])) if step[0] in ("either", "go") else step
+            for number, step in enumerate(steps)
         )
         hides = any(step[0] == "row" and step[3] for step in steps)
         return RowPattern(placed, tuple(self._symbols), hides)

@@ -60,14 +60,14 @@ def _next_start(start: int, found: _Found, pattern: dict[str, Any]) -> int:
         return start + 1
     if where == "PAST":
         return start + len(found)
-    places = [place for place, (matched, _) in enumerate(found) if matched == symbol]
+    offsets = [offset for offset, (matched, _) in enumerate(found) if matched == symbol]
     name = pattern["symbols"][symbol]
-    if not places:
+    if not offsets:
         raise _SkipError(f"AFTER MATCH SKIP TO {where} {name}: no row of the match is {name}")
-    place = places[0] if where == "FIRST" else places[-1]
-    if not place:
+    offset = offsets[0] if where == "FIRST" else offsets[-1]
+    if not offset:
         raise _SkipError(f"AFTER MATCH SKIP TO {where} {name}: the match begins there, and would be found again")
-    return start + place
+    return start + offset
 
 
 class _Partition:
@@ -85,8 +85,8 @@ class _Partition:
         found = self._search(start, visited)
         if found is not None:
             # What led to the match may do so again.
-            for place in visited:
-                self._tried[place] = 0
+            for state in visited:
+                self._tried[state] = 0
         return found
 
     def _search(self, start: int, visited: list[int]) -> _Found | None:
@@ -94,9 +94,9 @@ class _Partition:
         while waiting:
             step, row = waiting.pop()
             del found[row - start :]
-            while not self._tried[place := step * (self.count + 1) + row]:
-                self._tried[place] = 1
-                visited.append(place)
+            while not self._tried[state := step * (self.count + 1) + row]:
+                self._tried[state] = 1
+                visited.append(state)
                 kind, *rest = self._steps[step]
                 step += 1
                 if kind == "row":
