@@ -12,11 +12,8 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 SOURCES = Path(__file__).parents[1] / "src/snowmelt"
-_CORE = {
-    "account", "describing", "dispatch", "events", "feature", "ports", "resolver", "run", "session", "system_functions",
-    "table_functions",
-}  # fmt: skip
-"""An account has events and functions that are about statements, and a statement has its account."""
+_CORE = {"account", "ports", "resolver", "run", "session"}
+"""An account has sessions, a session runs statements, and a statement has its account and session."""
 _ONE = {f"snowmelt.runtime.{name}" for name in _CORE}
 
 

@@ -44,6 +44,7 @@ from snowmelt.runtime.results import ResultCache
 from snowmelt.runtime.rights import founding
 from snowmelt.runtime.rights.auditing import AuditLog
 from snowmelt.runtime.rights.authority import AccessControl
+from snowmelt.runtime.run import Run
 from snowmelt.runtime.session import Session
 from snowmelt.runtime.stopping import StopTimes, stop_all
 from snowmelt.runtime.transactions import TransactionManager
@@ -80,8 +81,8 @@ class Account:
         self.ownership = ownership
         self.features = features
         self.services = Services()
-        self.events = Events()
-        self.lifecycle = Lifecycle()
+        self.events: Events[Run] = Events()
+        self.lifecycle: Lifecycle[Run] = Lifecycle()
         self._sessions: list[Session] = []
         self._lock = threading.Lock()
         self._closing = ExitStack()

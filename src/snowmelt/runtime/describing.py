@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import Protocol
 
 from snowmelt.core import types
+from snowmelt.runtime.kinds import Handler
 from snowmelt.runtime.results import ResultColumn
 from snowmelt.runtime.rights.enforcement import authorise
+from snowmelt.runtime.statement import AuditedAccount, CheckedStatement
+from snowmelt.sql.bound import BoundQuery
 from snowmelt.sql.statements.base import Query, Statement
 from snowmelt.sql.statements.calls import Call
 from snowmelt.sql.statements.dml import (
@@ -16,9 +20,7 @@ from snowmelt.sql.statements.dml import (
     MultiInsertStatement,
     UpdateStatement,
 )
-
-if TYPE_CHECKING:
-    from snowmelt.runtime.run import Run
+from snowmelt.sql.tokens import SqlText
 
 _COUNTED: dict[type[Statement], tuple[str, ...]] = {
     InsertStatement: ("number of rows inserted",),
@@ -28,7 +30,25 @@ _COUNTED: dict[type[Statement], tuple[str, ...]] = {
 }
 
 
-def described(run: Run, statement: Statement) -> tuple[ResultColumn, ...]:
+class HasListings(Protocol):
+    @property
+    def listings(self) -> Mapping[type[Statement], Handler]: ...
+
+
+class ListingAccount(AuditedAccount, Protocol):
+    @property
+    def features(self) -> HasListings: ...
+
+
+class DescribedStatement(CheckedStatement, Protocol):
+    """A statement that is bound, and not run."""
+
+    @property
+    def account(self) -> ListingAccount: ...
+    def bind_query(self, text: SqlText) -> BoundQuery: ...
+
+
+def described(run: DescribedStatement, statement: Statement) -> tuple[ResultColumn, ...]:
     """Queries are bound and no more; SHOW and DESCRIBE only read the catalog, so they are asked."""
     authorise(run, statement)
     if isinstance(statement, Query):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
 
 from tenacity import (
     Retrying,
@@ -15,16 +17,17 @@ from tenacity import (
 
 from snowmelt.core import errors
 from snowmelt.runtime import errors as statement_errors
+from snowmelt.runtime.kinds import Handler
+from snowmelt.runtime.pending import Transaction
 from snowmelt.runtime.results import Result, without_quarantined
 from snowmelt.runtime.rights import plans
 from snowmelt.runtime.rights.enforcement import authorise
-from snowmelt.sql.statements.base import Statement
+from snowmelt.runtime.rights.plans import PlannedStatement, StoredAccount
+from snowmelt.runtime.statement import StatementSession
+from snowmelt.runtime.transactions import TransactionManager
+from snowmelt.sql.statements.base import Statement, StatementKind
 from snowmelt.sql.statements.classify import classify
 from snowmelt.sql.statements.session import Commit, Rollback
-
-if TYPE_CHECKING:
-    from snowmelt.runtime.kinds import Handler
-    from snowmelt.runtime.run import Run
 
 _ATTEMPTS = 6
 """How often a statement that meets other writers starts at least; after that its patience with them decides."""
@@ -35,7 +38,54 @@ _CONSUMING = frozenset({"UNLOAD", "CREATE_TABLE_AS_SELECT"})
 """What besides DML moves the offsets of the streams that it reads."""
 
 
-def execute(run: Run, statement: Statement) -> Result:
+class Handlers(Protocol):
+    """What features add to the running of statements."""
+
+    @property
+    def handlers(self) -> Mapping[type[Statement], Handler]: ...
+    @property
+    def scripts(self) -> tuple[type[Statement], ...]: ...
+    @property
+    def before(self) -> Sequence[Callable[[Any, Statement, StatementKind], None]]: ...
+    @property
+    def inside(self) -> Sequence[Callable[[Any, Statement], None]]: ...
+
+
+class HandlingAccount(StoredAccount, Protocol):
+    @property
+    def features(self) -> Handlers: ...
+    @property
+    def transactions(self) -> TransactionManager: ...
+
+
+class TransactingSession(StatementSession, Protocol):
+    transaction: Transaction | None
+
+
+class DispatchedStatement(PlannedStatement, Protocol):
+    """A statement that a handler runs: in a transaction, and once more if it met other writers."""
+
+    suspicion: int
+    copies_grants: bool
+    consumes: bool
+    autocommits: bool
+
+    @property
+    def session(self) -> TransactingSession: ...
+    @property
+    def account(self) -> HandlingAccount: ...
+    @property
+    def cancelled(self) -> bool: ...
+    @property
+    def quarantined(self) -> int: ...
+    @property
+    def lock_timeout(self) -> float: ...
+    def atomic(self) -> AbstractContextManager[None]: ...
+    def check_cancelled(self) -> None: ...
+    def forget_tables(self) -> None: ...
+
+
+def execute(run: DispatchedStatement, statement: Statement) -> Result:
     """Runs one parsed statement; on failure nothing of it remains."""
     features = run.account.features
     handler = features.handlers.get(type(statement))
@@ -68,7 +118,7 @@ def execute(run: Run, statement: Statement) -> Result:
         raise
 
 
-def _repeat(run: Run, handler: Handler, statement: Statement) -> Result:
+def _repeat(run: DispatchedStatement, handler: Handler, statement: Statement) -> Result:
     try:
         return _attempt(run, handler, statement)
     except errors.SnowmeltError as error:
@@ -78,7 +128,7 @@ def _repeat(run: Run, handler: Handler, statement: Statement) -> Result:
     return _attempts(run)(_attempt, run, handler, statement)
 
 
-def _is_worth_another(run: Run, error: BaseException) -> bool:
+def _is_worth_another(run: DispatchedStatement, error: BaseException) -> bool:
     if not isinstance(error, errors.EngineLostError):
         return isinstance(error, errors.StatementConflictError)
     # Unless it is known that it was not, the statement may be what ended Spark: it gets one more chance.
@@ -86,7 +136,7 @@ def _is_worth_another(run: Run, error: BaseException) -> bool:
     return run.suspicion < 2 * _SUSPECT and not run.cancelled
 
 
-def _attempts(run: Run) -> Retrying:
+def _attempts(run: DispatchedStatement) -> Retrying:
     """Starts a statement once more and again, for as long as it would wait for a lock: to its user both are the same.
 
     Another session altered the table while the statement waited for it, or another tool wrote it. Nothing of the
@@ -101,12 +151,12 @@ def _attempts(run: Run) -> Retrying:
     )
 
 
-def _look_anew(run: Run) -> None:
+def _look_anew(run: DispatchedStatement) -> None:
     run.check_cancelled()
     run.forget_tables()
 
 
-def _attempt(run: Run, handler: Handler, statement: Statement) -> Result:
+def _attempt(run: DispatchedStatement, handler: Handler, statement: Statement) -> Result:
     with run.atomic():
         result = handler(run, statement)
         for step in run.account.features.inside:

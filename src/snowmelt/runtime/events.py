@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import ObjectName
@@ -17,17 +17,19 @@ from snowmelt.state.store import StateTransaction
 
 if TYPE_CHECKING:
     from snowmelt.runtime.results import Result
-    from snowmelt.runtime.run import Run
+
+_Run = TypeVar("_Run")
+"""A statement on its way, as the account has it: a `run.Run`."""
 
 
-class Events(TableEvents):
+class Events(TableEvents, Generic[_Run]):
     """What has happened in one account. Subscribers must be quick and must not raise."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.statement_started: Event[[Run, QueryRecord]] = Event()
-        self.statement_finished: Event[[Run, QueryRecord, Result]] = Event()
-        self.statement_failed: Event[[Run, QueryRecord, SnowmeltError]] = Event()
+        self.statement_started: Event[[_Run, QueryRecord]] = Event()
+        self.statement_finished: Event[[_Run, QueryRecord, Result]] = Event()
+        self.statement_failed: Event[[_Run, QueryRecord, SnowmeltError]] = Event()
         self.statement_recorded: Event[[QueryRecord]] = Event()
         """With its record as the history keeps it."""
         self.refresh_ended: Event[[DynamicRefresh]] = Event()
@@ -38,33 +40,33 @@ class Events(TableEvents):
     def wake_after(self, query_types: Collection[str], wake: Callable[[], None]) -> None:
         """Calls `wake` after every statement of these types that succeeded."""
 
-        def look(run: Run, record: QueryRecord, result: Result) -> None:
+        def look(run: _Run, record: QueryRecord, result: Result) -> None:
             if record.query_type in query_types:
                 wake()
 
         self.statement_finished.subscribe(look)
 
 
-class Lifecycle:
+class Lifecycle(Generic[_Run]):
     """What becomes of objects. Subscribers are part of it: they run in its transaction and may refuse it by raising."""
 
     def __init__(self) -> None:
-        self.replacing: Event[[Run, ObjectName, Sequence[Column]]] = Event()
+        self.replacing: Event[[_Run, ObjectName, Sequence[Column]]] = Event()
         """Something with these columns is to take the place of a permanent table or view, if there is one."""
         self.replaced: Event[[StateTransaction, CatalogObject, Sequence[Column], str]] = Event()
         """In the step that exchanges an old object for a new one, of that id."""
-        self.columns_changing: Event[[Run, CatalogObject, Sequence[Column]]] = Event()
+        self.columns_changing: Event[[_Run, CatalogObject, Sequence[Column]]] = Event()
         self.column_renamed: Event[[StateTransaction, str, str, str]] = Event()
         """The table's id, the old name, the new one."""
         self.cloned: Event[[StateTransaction, str, str]] = Event()
         """The ids of a source and of its clone."""
         self.table_cloned: Event[[StateTransaction, CatalogObject, int, CatalogObject, int]] = Event()
         """A table with its schema: the source and its version, the clone and its version."""
-        self.columns_altered: Event[[Run, CatalogObject, Sequence[Action]]] = Event()
+        self.columns_altered: Event[[_Run, CatalogObject, Sequence[Action]]] = Event()
         """In the statement's transaction, behind the change itself."""
         self.renamed: Event[[StateTransaction, CatalogObject, ObjectName]] = Event()
         """The object as it was, and its new name."""
-        self.emptied: Event[[Run, CatalogObject]] = Event()
+        self.emptied: Event[[_Run, CatalogObject]] = Event()
         """TRUNCATE."""
         self.dropped: Event[[StateTransaction, CatalogObject]] = Event()
         self.purged: Event[[StateTransaction, CatalogObject]] = Event()
@@ -72,12 +74,12 @@ class Lifecycle:
         self.restored: Event[[StateTransaction, CatalogObject]] = Event()
         self.swapped: Event[[StateTransaction, CatalogObject, CatalogObject]] = Event()
         """Two objects as they were; the catalog has their new names."""
-        self.swapping: Event[[Run, StateTransaction, CatalogObject, CatalogObject]] = Event()
-        self.leaving: Event[[Run, StateTransaction, CatalogObject, str]] = Event()
+        self.swapping: Event[[_Run, StateTransaction, CatalogObject, CatalogObject]] = Event()
+        self.leaving: Event[[_Run, StateTransaction, CatalogObject, str]] = Event()
         """The name is to be dropped or taken by another; the last argument says by what."""
         self.owner_changed: Event[[StateTransaction, str, str]] = Event()
         """The kind and the id of what has another owner."""
         self.refused_by_checks: Event[[StateTransaction, CatalogObject, str | None]] = Event()
         """A table whose checks say that whatever writes it has to stop; and the id of the task that did, if one did."""
-        self.all_leaving: Event[[Run, StateTransaction, Callable[[ObjectName], bool], str]] = Event()
+        self.all_leaving: Event[[_Run, StateTransaction, Callable[[ObjectName], bool], str]] = Event()
         """As `leaving`, for whatever has such a name."""

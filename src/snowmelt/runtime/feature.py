@@ -18,14 +18,12 @@ from snowmelt.runtime.kinds import (
     Handler,
     InformationView,
     Kinds,
+    Run,
     ShownRows,
     StatementGroup,
 )
 
 if TYPE_CHECKING:
-    from snowmelt.runtime.account import Account
-    from snowmelt.runtime.resolver import StatementCatalog
-    from snowmelt.runtime.run import Run
     from snowmelt.runtime.stopping import StopTimes
     from snowmelt.runtime.system_functions import SystemFunction
     from snowmelt.runtime.table_functions import TableFunction
@@ -34,6 +32,10 @@ if TYPE_CHECKING:
     from snowmelt.sql.statements.changes import Drop
 
 _T = TypeVar("_T")
+Account = Any
+"""An `account.Account`, which is above this module: functions of features declare it."""
+StatementCatalog = Any
+"""A `resolver.StatementCatalog`, which is above this module, too."""
 
 
 @dataclass(frozen=True, slots=True)

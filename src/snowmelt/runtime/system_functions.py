@@ -6,23 +6,22 @@ import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from sqlglot import exp
 
 from snowmelt.core import errors
 from snowmelt.core.names import split_name
 from snowmelt.core.types import DataType
+from snowmelt.runtime.kinds import Run
 from snowmelt.runtime.metadata.columns import EPOCH
 from snowmelt.runtime.results import Result, ResultColumn, table_result
 from snowmelt.runtime.rights.enforcement import require_object
-from snowmelt.runtime.variables import literal
+from snowmelt.runtime.statement import AuditedAccount, CheckedStatement
+from snowmelt.runtime.variables import Variable, literal
 from snowmelt.sql.functions import documented
 from snowmelt.state.model import CatalogObject, ObjectKind, TableDefinition
 from snowmelt.state.store import StateReader
-
-if TYPE_CHECKING:
-    from snowmelt.runtime.run import Run
 
 Arguments = Sequence[Any]
 _PREFIX = "SYSTEM$"
@@ -40,7 +39,27 @@ class SystemFunction:
     """The function does something that must happen once. It can only be called: a query may be bound several times."""
 
 
-def call(run: Run, state: StateReader, name: str, arguments: Sequence[exp.Expr]) -> exp.Expr | None:
+class SystemFunctions(Protocol):
+    @property
+    def system_functions(self) -> Mapping[str, SystemFunction]: ...
+
+
+class CalledAccount(AuditedAccount, Protocol):
+    """An account whose features add functions."""
+
+    @property
+    def features(self) -> SystemFunctions: ...
+
+
+class CallingStatement(CheckedStatement, Protocol):
+    """A statement that calls functions of the account."""
+
+    @property
+    def account(self) -> CalledAccount: ...
+    def evaluate(self, text: exp.Expr) -> Variable: ...
+
+
+def call(run: CallingStatement, state: StateReader, name: str, arguments: Sequence[exp.Expr]) -> exp.Expr | None:
     """The function's value as a Snowflake literal; None when the name is not of such a function."""
     function = _function(run, name, len(arguments))
     if function is None:
@@ -51,7 +70,7 @@ def call(run: Run, state: StateReader, name: str, arguments: Sequence[exp.Expr])
     return literal(function.value(run, state, values), function.returns)
 
 
-def called(run: Run, name: str, arguments: Arguments) -> Result | None:
+def called(run: CallingStatement, name: str, arguments: Arguments) -> Result | None:
     """What CALL SYSTEM$…(…) answers; None when the name is not of such a function."""
     function = _function(run, name, len(arguments))
     if function is None:
@@ -61,7 +80,7 @@ def called(run: Run, name: str, arguments: Arguments) -> Result | None:
     return table_result([ResultColumn(name, function.returns)], [[value]], statement_type="CALL")
 
 
-def _function(run: Run, name: str, given: int) -> SystemFunction | None:
+def _function(run: CallingStatement, name: str, given: int) -> SystemFunction | None:
     known: Mapping[str, SystemFunction] = run.account.features.system_functions
     function = known.get(name)
     if function is None:
@@ -81,7 +100,7 @@ def _function(run: Run, name: str, given: int) -> SystemFunction | None:
     return function
 
 
-def _constant(run: Run, name: str, index: int, argument: exp.Expr) -> Any:
+def _constant(run: CallingStatement, name: str, index: int, argument: exp.Expr) -> Any:
     column = argument.find(exp.Column)
     if column is not None:
         found = column.sql().upper()
@@ -98,7 +117,7 @@ def text(value: Any, parameter: str) -> str:
 
 
 def table_argument(
-    run: Run, state: StateReader, written: str, function: str, privilege: str | None
+    run: CheckedStatement, state: StateReader, written: str, function: str, privilege: str | None
 ) -> tuple[CatalogObject, TableDefinition]:
     """The table that an argument names. `privilege`: what the caller needs on it, beyond seeing it."""
     parts = split_name(written)

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
 from sqlglot import exp
@@ -14,17 +14,18 @@ from sqlglot import exp
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, quote, split_name
 from snowmelt.runtime import inputs, spilling
-from snowmelt.runtime.kinds import all_kinds
+from snowmelt.runtime.kinds import Run, all_kinds
 from snowmelt.runtime.metadata.columns import Columns, Row
+from snowmelt.runtime.results import ResultCache
 from snowmelt.runtime.rights.definitions import rows_without_secrets
+from snowmelt.runtime.statement import HasEngine
+from snowmelt.runtime.variables import Variable
 from snowmelt.sql.functions import documented
+from snowmelt.sql.functions.registry import SessionContext
 from snowmelt.sql.relations import Relation
 from snowmelt.state.model import RELATIONS, CatalogObject, Warehouse
 from snowmelt.state.sight import Owned
 from snowmelt.state.store import StateReader
-
-if TYPE_CHECKING:
-    from snowmelt.runtime.run import Run
 
 MAX_RESULTS = 10_000
 _ANYWHERE = frozenset({"INFER_SCHEMA"})
@@ -40,10 +41,18 @@ _INSTEAD = {
 """Snowflake has them, and people will look for them here."""
 
 
+class EvaluatingStatement(Protocol):
+    """A statement that knows the values of constant expressions."""
+
+    @property
+    def context(self) -> SessionContext: ...
+    def evaluate(self, text: exp.Expr) -> Variable: ...
+
+
 class Arguments:
     """The arguments of one call: constants, by name or by position."""
 
-    def __init__(self, run: Run, function: TableFunction, given: Mapping[str, exp.Expr]) -> None:
+    def __init__(self, run: EvaluatingStatement, function: TableFunction, given: Mapping[str, exp.Expr]) -> None:
         self._run = run
         self._given: dict[str, exp.Expr] = {}
         for key, value in given.items():
@@ -117,7 +126,39 @@ class TableFunction:
         return key if key in self.arguments else None
 
 
-def call(run: Run, state: StateReader, name: str, arguments: dict[str, exp.Expr]) -> Relation:
+class TableFunctions(Protocol):
+    @property
+    def table_functions(self) -> Mapping[str, TableFunction]: ...
+    @property
+    def core_functions(self) -> Mapping[str, TableFunction]: ...
+
+
+class QueriedAccount(HasEngine, Protocol):
+    """An account whose features add table functions, and which keeps results."""
+
+    @property
+    def features(self) -> TableFunctions: ...
+    @property
+    def results(self) -> ResultCache: ...
+
+
+class QueryingSession(spilling.SpillingSession, Protocol):
+    @property
+    def user(self) -> str: ...
+    @property
+    def schema(self) -> str | None: ...
+
+
+class QueryingStatement(spilling.SpillingStatement, EvaluatingStatement, Protocol):
+    """A statement that reads table functions."""
+
+    @property
+    def session(self) -> QueryingSession: ...
+    @property
+    def account(self) -> QueriedAccount: ...
+
+
+def call(run: QueryingStatement, state: StateReader, name: str, arguments: dict[str, exp.Expr]) -> Relation:
     """The relation that a call in FROM means. Raises the unknown-function error, naming the nearest function."""
     *schema, last = name.split(".")
     if last == "RESULT_SCAN" and not schema:
@@ -145,7 +186,7 @@ def call(run: Run, state: StateReader, name: str, arguments: dict[str, exp.Expr]
     return inputs.table_relation(name, function.columns, reference)
 
 
-def _rows(run: Run, state: StateReader, function: TableFunction, given: Arguments) -> list[Row]:
+def _rows(run: QueryingStatement, state: StateReader, function: TableFunction, given: Arguments) -> list[Row]:
     """The rows about what the session's roles may know of. They are histories: no secret is in them."""
     found = rows_without_secrets(function.rows(run, state, given))
     if function.about is None or run.authority.sight is None:
@@ -176,7 +217,7 @@ def _seen(state: StateReader, name: tuple[str, ...]) -> CatalogObject | Warehous
     return next((item for item in found if item is not None), None)
 
 
-def _result_scan(run: Run, arguments: dict[str, exp.Expr]) -> Relation:
+def _result_scan(run: QueryingStatement, arguments: dict[str, exp.Expr]) -> Relation:
     """The result of an earlier statement of the same user, of any session, as long as it is kept."""
     if "0" not in arguments:
         raise errors.not_enough_arguments("RESULT_SCAN", 1, 0)
