@@ -21,8 +21,8 @@ _OLD, _FIRST, _LOST, _AGAIN = "old_", "first_", "lost_", "again_"
 """Prefixes for the columns of joined relations."""
 
 
-class Grouped(Protocol):
-    """What is asked of the operator."""
+class OrderedGroups(Protocol):
+    """An operator whose groups have an order: what finding their first rows asks of it."""
 
     @property
     def columns(self) -> tuple[PlanColumn, ...]: ...
@@ -34,7 +34,7 @@ class Grouped(Protocol):
     def order(self) -> tuple[exp.Expr, ...]: ...
 
 
-def state_of(name: str, node: Grouped, types: Mapping[str, str]) -> GroupState:
+def state_of(name: str, node: OrderedGroups, types: Mapping[str, str]) -> GroupState:
     partials = tuple(
         # By the order as well, which decides what the value is: states are told apart by it.
         Partial(f"p{index}", _over(call("first_value", column.ref), node, node.order), column.ref, column.ref)
@@ -44,12 +44,12 @@ def state_of(name: str, node: Grouped, types: Mapping[str, str]) -> GroupState:
     return GroupState(name, node, partials, finals, types)
 
 
-def first(renderer: PlanRenderer, node: Grouped, rows: exp.Expr, when: When) -> exp.Select:
+def first(renderer: PlanRenderer, node: OrderedGroups, rows: exp.Expr, when: When) -> exp.Select:
     """The first rows of some rows."""
     return renderer.of(_ranked(renderer, node, rows, when), node.columns).where(_is_first(), copy=False)
 
 
-def initial(renderer: PlanRenderer, node: Grouped, state: GroupState, rows: exp.Select) -> exp.Select:
+def initial(renderer: PlanRenderer, node: OrderedGroups, state: GroupState, rows: exp.Select) -> exp.Select:
     """The rows of the state, computed from nothing but the rows of the operator's input."""
     numbers = {ROWS: 1, AGE: 0}
     values = [named(exp.cast(number(value), "BIGINT"), name) for name, value in numbers.items()]
@@ -58,7 +58,7 @@ def initial(renderer: PlanRenderer, node: Grouped, state: GroupState, rows: exp.
 
 
 def grow(
-    renderer: PlanRenderer, node: Grouped, below: RowSource, state: GroupState, change: exp.Select, *,
+    renderer: PlanRenderer, node: OrderedGroups, below: RowSource, state: GroupState, change: exp.Select, *,
     inserts_only: bool,
 ) -> None:  # fmt: skip
     """Adds the stages that find what a refresh adds to the state, given the operator's input and how it changed. The
@@ -92,7 +92,7 @@ def _before(renderer: PlanRenderer, state: GroupState, changes: str) -> exp.Sele
 
 
 def _found(
-    renderer: PlanRenderer, node: Grouped, state: GroupState, before: exp.Select, changes: str, inserts_only: bool
+    renderer: PlanRenderer, node: OrderedGroups, state: GroupState, before: exp.Select, changes: str, inserts_only: bool
 ) -> exp.Select:  # fmt: skip
     """The first among the row that was the first and those that came. Of two that are equal, the one that came."""
     came = renderer.of_table(changes, node.columns)
@@ -109,7 +109,7 @@ def _found(
     return query.where(_is_first(), copy=False)
 
 
-def _lost(renderer: PlanRenderer, node: Grouped, state: GroupState, found: str, changes: str) -> exp.Select:
+def _lost(renderer: PlanRenderer, node: OrderedGroups, state: GroupState, found: str, changes: str) -> exp.Select:
     """Groups whose first row went, and no row came that stands before it."""
     gone = renderer.of_table(changes, node.columns)
     gone.where(exp.LT(this=column_of(WEIGHT), expression=number(0)), copy=False)
@@ -124,7 +124,7 @@ def _lost(renderer: PlanRenderer, node: Grouped, state: GroupState, found: str, 
     return query.select(named(number(1), _MARK), copy=False)
 
 
-def _again(renderer: PlanRenderer, node: Grouped, below: RowSource, state: GroupState, lost: str) -> exp.Select:
+def _again(renderer: PlanRenderer, node: OrderedGroups, below: RowSource, state: GroupState, lost: str) -> exp.Select:
     rows = renderer.rows(below, When.NEW, restriction_to(state, lost))
     query = first(renderer, node, rows, When.NEW)
     mark = named(number(1), _MARK)
@@ -132,7 +132,7 @@ def _again(renderer: PlanRenderer, node: Grouped, below: RowSource, state: Group
 
 
 def _added(
-    renderer: PlanRenderer, node: Grouped, state: GroupState, joined: Sequence[tuple[exp.Select, str]]
+    renderer: PlanRenderer, node: OrderedGroups, state: GroupState, joined: Sequence[tuple[exp.Select, str]]
 ) -> exp.Select:
     """The first rows as they are now, numbered, and whether a group has one that had none, or has none any more."""
     values: list[exp.Expr] = [named(_now(joined, partial.name), partial.name) for partial in state.partials]
@@ -156,21 +156,23 @@ def _now(joined: Sequence[tuple[exp.Select, str]], name: str) -> exp.Expr:
 # -- pieces -----------------------------------------------------------------------------------------------------------
 
 
-def _others(node: Grouped) -> list[PlanColumn]:
+def _others(node: OrderedGroups) -> list[PlanColumn]:
     """The columns that a group's rows may differ in."""
     return [column for column in node.columns if column.id not in ids_of(node.keys)]
 
 
-def _pairs(node: Grouped, state: GroupState) -> list[tuple[PlanColumn, Partial]]:
+def _pairs(node: OrderedGroups, state: GroupState) -> list[tuple[PlanColumn, Partial]]:
     return list(zip(_others(node), state.partials, strict=True))
 
 
-def _kept(node: Grouped, state: GroupState) -> list[exp.Expr]:
+def _kept(node: OrderedGroups, state: GroupState) -> list[exp.Expr]:
     """The columns of a row under the names that they have in the state."""
     return [named(column.ref, partial.name) for column, partial in _pairs(node, state)]
 
 
-def _ranked(renderer: PlanRenderer, node: Grouped, rows: exp.Expr, when: When, *, marked: bool = False) -> exp.Select:
+def _ranked(
+    renderer: PlanRenderer, node: OrderedGroups, rows: exp.Expr, when: When, *, marked: bool = False
+) -> exp.Select:
     """Rows with their places in their groups; of equal ones, the lower mark comes first."""
     order = total_order([renderer.at(item, when) for item in node.order], node.columns)
     marks: list[exp.Expr] = [column_of(_MARK)] if marked else []
@@ -178,7 +180,7 @@ def _ranked(renderer: PlanRenderer, node: Grouped, rows: exp.Expr, when: When, *
     return select_from(renderer.source(rows), [*selected(node.columns), *marks, named(rank, _RANK)])
 
 
-def _over(function: exp.Expr, node: Grouped, order: Sequence[exp.Expr]) -> exp.Window:
+def _over(function: exp.Expr, node: OrderedGroups, order: Sequence[exp.Expr]) -> exp.Window:
     keys = [key.ref for key in node.keys]
     items = [item.copy() for item in order]
     return exp.Window(this=function, partition_by=keys, order=exp.Order(expressions=items), over="OVER")

@@ -40,7 +40,7 @@ class ListingAccount(AuditedAccount, Protocol):
     def features(self) -> HasListings: ...
 
 
-class DescribedStatement(CheckedStatement, Protocol):
+class BindableStatement(CheckedStatement, Protocol):
     """A statement that is bound, and not run."""
 
     @property
@@ -48,7 +48,7 @@ class DescribedStatement(CheckedStatement, Protocol):
     def bind_query(self, text: SqlText) -> BoundQuery: ...
 
 
-def described(run: DescribedStatement, statement: Statement) -> tuple[ResultColumn, ...]:
+def described(run: BindableStatement, statement: Statement) -> tuple[ResultColumn, ...]:
     """Queries are bound and no more; SHOW and DESCRIBE only read the catalog, so they are asked."""
     authorise(run, statement)
     if isinstance(statement, Query):

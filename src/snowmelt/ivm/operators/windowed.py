@@ -74,9 +74,9 @@ class Windowed(Unary):
         below = first_row(self.input, self.partition, order.expressions, inexact)
         if below is None:
             return None
-        place = Item(item.column, exp.cast(number(1), "INT"))
-        placed = Project(below, (*passed(self.input.columns), place))
-        return filtered(placed, all_of(others)) if others else placed
+        rank = Item(item.column, exp.cast(number(1), "INT"))
+        ranked = Project(below, (*passed(self.input.columns), rank))
+        return filtered(ranked, all_of(others)) if others else ranked
 
     def keys_below(
         self, rules: ChangeRules, keys: tuple[PlanColumn, ...]
@@ -122,13 +122,13 @@ class Windowed(Unary):
         return Windowed(below, (*self.partition, *names.values()), items), names
 
 
-def _is_first(condition: exp.Expr, place: str) -> bool:
-    """Whether the condition says of a place, which is 1 or more, that it is 1."""
+def _is_first(condition: exp.Expr, rank: str) -> bool:
+    """Whether the condition says of a rank, which is 1 or more, that it is 1."""
     sides = _bare(condition.this), _bare(condition.expression)
     if isinstance(condition, exp.EQ) and isinstance(sides[1], exp.Column):
         sides = sides[::-1]
     column, value = sides
-    if not isinstance(column, exp.Column) or column.name != place or not isinstance(value, exp.Literal | exp.Var):
+    if not isinstance(column, exp.Column) or column.name != rank or not isinstance(value, exp.Literal | exp.Var):
         return False
     most = 2 if isinstance(condition, exp.LT) else 1
     return isinstance(condition, exp.EQ | exp.LTE | exp.LT) and value.name in (f"{most}", f"{most}L")
