@@ -12,7 +12,7 @@ from snowmelt.accounts import open_account
 from snowmelt.core.config import Settings
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.runtime.account import Account
-from snowmelt.runtime.rights.redaction import redacted, secrets_in
+from snowmelt.runtime.rights.redaction import redacted, secrets_in, without
 from tests.support.secrets import ADDRESSES, HEADS, MARKER, WORDS, WRITTEN
 
 _GAP = st.sampled_from([" ", "\n", "\t ", " /* c */ ", " -- c\n", "/**/", " /* it's */ "])
@@ -83,3 +83,36 @@ def test_neither_history_nor_errors_show_a_secret(account: Account, text: str) -
     kept = account.journal.list(1, session.id)
     assert MARKER not in "".join(record.model_dump_json() for record in kept)
     session.close()
+
+
+_MANY = 100_000
+_LONG = {
+    "words in a comment": "-- " + "PASSWORD " * (_MANY // 9),
+    "a long literal": f"SELECT 'KEY {'a' * _MANY}'",
+    "open calls": "SELECT " + "TOKEN(" * (_MANY // 6),
+    "open variables": "SELECT " + "TOKEN=$" * (_MANY // 7),
+    "assignments": "TOKEN = " * (_MANY // 8),
+    "open comments": "/*" * (_MANY // 2) + " KEY",
+    "comments in comments": "-- " * 40 + "1TOKEN='abcdef'",
+    "many comments in comments": "-- " * (_MANY // 3) + "1TOKEN='abcdef'",
+    "quotes": "SELECT '" + "''" * (_MANY // 2) + " KEY",
+    "addresses": "SELECT '" + "a://b:c:" * (_MANY // 8) + "'",
+    "a long name": "SELECT KEY" + "_" * _MANY,
+}
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("name", _LONG)
+def test_every_text_is_read_in_proportion_to_its_length(name: str) -> None:
+    """Each took minutes to years when it was looked at again from many places. Here a limit of minutes is enough."""
+    shown = redacted(_LONG[name])
+    assert "abcdef" not in shown
+    without(_LONG[name], secrets_in(_LONG[name]))
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("length", [4, 5, 6, 7, 200_000])
+def test_messages_hide_secrets_of_every_length(length: int) -> None:
+    secret = ("s3cr€t-" * length)[:length]
+    shown = without(f"unexpected '{secret}'.", secrets_in(f"ALTER USER a SET PASSWORD = '{secret}'"))
+    assert shown == "unexpected '***'."
