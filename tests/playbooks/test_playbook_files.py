@@ -98,7 +98,7 @@ def test_all_parts_of_a_step_are_read() -> None:
     assert [(item.recovery, item.retryable, item.fix) for item in step.errors] == [
         (Recovery.RETRY, True, None), (Recovery.FIX, True, "make-room"),
     ]  # fmt: skip
-    assert step.errors[0].pattern.search("000625 (40001)")
+    assert step.errors[0].pattern.is_in("000625 (40001)")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import re
 
 from snowmelt.core.types import UNDEFINED
 
-_TEXT_OR_UNDEFINED = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|undefined')
+_TEXT_OR_UNDEFINED = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|undefined', re.DOTALL)
 
 
 def with_nulls(text: str) -> str:

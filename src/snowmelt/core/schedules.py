@@ -15,7 +15,7 @@ from snowmelt.core.errors import SnowmeltError
 LEAST_SECONDS = 10
 MOST_MINUTES = 11_520
 _INTERVAL = re.compile(r"\+?(\d{1,9})\s+(HOURS?|H|MINUTES?|M|SECONDS?|S)\s*\Z", re.IGNORECASE)
-_CRON = re.compile(r"USING\s+CRON\s+(.+?)\s+(\S+)\s*\Z", re.IGNORECASE | re.DOTALL)
+_CRON = re.compile(r"USING CRON (.+) (\S+)", re.IGNORECASE)
 _UNITS = {"H": 3_600, "M": 60, "S": 1}
 
 
@@ -65,7 +65,7 @@ def parse_schedule(text: str) -> Schedule:
         if interval > timedelta(minutes=MOST_MINUTES):
             raise _refused(f"Cannot set schedule greater than {MOST_MINUTES:,} minutes.")
         return Every(interval)
-    written = _CRON.match(text)
+    written = _CRON.fullmatch(" ".join(text.split()))
     if written is None:
         raise _invalid()
     zone = written[2]

@@ -179,7 +179,7 @@ TYPE_WORDS = tuple(
     )
 )
 """Every word that names a type."""
-_TYPE = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_ ]*?)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?\s*\Z")
+_TYPE = re.compile(r"([A-Za-z_][A-Za-z0-9_ ]*)(?:\(\s*(\d+)\s*+(?:,\s*(\d+)\s*+)?\))?\Z")
 
 
 def parse_type(text: str) -> DataType | None:
@@ -187,10 +187,10 @@ def parse_type(text: str) -> DataType | None:
 
     Out-of-range precision, scale or length also gives None: the caller knows where in the statement it stood.
     """
-    match = _TYPE.match(text)
+    match = _TYPE.match(text.strip())
     if match is None:
         return None
-    word = re.sub(r"\s+", " ", match[1]).upper()
+    word = " ".join(match[1].split()).upper()
     first = int(match[2]) if match[2] else None
     second = int(match[3]) if match[3] else None
     if word in _INTEGER_WORDS:

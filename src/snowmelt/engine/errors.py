@@ -14,11 +14,13 @@ from snowmelt.core.lazy import lazy_imports
 with lazy_imports():
     from pyspark import errors as pyspark_errors
 
-_OWN = re.compile(r"SNOWMELT:([0-9]{6}):([0-9A-Z]{5}):(.*?)(?:\s*SQLSTATE: [0-9A-Z]{5}\s*)?\Z", re.DOTALL)
+_OWN = re.compile(r"SNOWMELT:([0-9]{6}):([0-9A-Z]{5}):(.*)\Z", re.DOTALL)
 _CLASS = re.compile(r"\[[A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*\] ?")
 _OUR_NAMES = re.compile(r"(?:`__\w+`\.)?`?\b__\w+`?(?:\.`\w+`)?|`?\bsm_\w+`?")
-_SQLSTATE = re.compile(r"\s*SQLSTATE: .*", re.DOTALL)
+_SQLSTATE = re.compile(r"SQLSTATE: .*", re.DOTALL)
+_SQLSTATE_AT_END = re.compile(r"SQLSTATE: [0-9A-Z]{5}\s*\Z")
 _CALL = "An error occurred while calling "
+_MOST_QUOTED = 10_000
 _QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'")
 
 
@@ -75,7 +77,7 @@ def translate(error: Exception) -> SnowmeltError:
         # What follows quotes the expression, with the errors in it that nobody raised.
         own = _OWN.search(text.partition("\n== SQL")[0])
     if own is not None:
-        return SnowmeltError(own[1], own[2], own[3].strip())
+        return SnowmeltError(own[1], own[2], _SQLSTATE_AT_END.sub("", own[3]).strip())
     if "DIVIDE_BY_ZERO" in condition or "REMAINDER_BY_ZERO" in condition:
         return errors.division_by_zero()
     if "CAST_INVALID_INPUT" in condition or "CANNOT_PARSE_TIMESTAMP" in condition:
@@ -89,7 +91,7 @@ def translate(error: Exception) -> SnowmeltError:
     if "GROUPING" in condition:
         return errors.compilation("000979", "42601", "The argument of GROUPING is not a valid group by expression")
     if "UNSUPPORTED_SUBQUERY" in condition or "SCALAR_SUBQUERY_IS_IN_GROUP_BY" in condition:
-        reason = _SQLSTATE.sub("", _first_line(text)).partition("] ")[2]
+        reason = _SQLSTATE.sub("", _first_line(text)).partition("] ")[2].strip()
         return _unsupported_subquery(reason.removeprefix("Unsupported subquery expression: "))
     if "INTERNAL_ERROR_ATTRIBUTE_NOT_FOUND" in condition:
         # Every name was resolved when the query was bound: Spark loses columns where it makes joins of subqueries.
@@ -169,7 +171,7 @@ def _unsupported_subquery(reason: str) -> SnowmeltError:
 
 
 def _plain(text: str) -> str:
-    found = _QUOTED.search(text)
+    found = _QUOTED.search(text[:_MOST_QUOTED])
     return found[1] if found else text.strip('"')
 
 

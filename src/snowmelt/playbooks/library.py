@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib.resources import files
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from snowmelt.playbooks.model import Playbook
 
 _FOLDER = files("snowmelt.playbooks") / "library"
 _SUFFIX = ".md"
+_LONG = re.compile(r".{10000}|\s{200}")
+"""What nobody writes, and reading would take the server's time from others."""
 
 
 def shipped() -> list[str]:
@@ -47,6 +50,10 @@ def load(name: str) -> Playbook:
 
 
 def parsed(text: str, name: str) -> Playbook:
+    if _LONG.search(text):
+        raise playbook_errors.playbook(
+            f"The playbook '{name}' has a line of 10,000 characters, or 200 blanks in a row."
+        )
     playbook, problems = lint(text)
     if playbook is None:
         found = "\n".join(f"  {problem}" for problem in problems if not problem.warning)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from snowmelt.core.patterns import UserPattern
 from snowmelt.playbooks.conditions import Condition
 from snowmelt.playbooks.inputs import InputSpec
 
@@ -122,7 +122,7 @@ class Compensation:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedError:
-    pattern: re.Pattern[str]
+    pattern: UserPattern
     recovery: Recovery
     retryable: bool
     advice: str

@@ -98,7 +98,7 @@ class Performer:
     ) -> None:
         """Returns when the unit is to be carried out again."""
         text = str(error)
-        expected = next((item for item in step.errors if item.pattern.search(text)), None)
+        expected = next((item for item in step.errors if item.pattern.is_in(text)), None)
         recovery = expected.recovery if expected else Recovery.RETRY if error.transient else None
         again = more and (expected.retryable if expected else error.transient)
         self._note("failed", step=step.id, error=text, recovery=recovery or "none")

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TypeVar
 
 from snowmelt.core.kinds import OWN_TYPES
+from snowmelt.core.patterns import UserPattern
 from snowmelt.playbooks.markdown import Section
 from snowmelt.playbooks.model import (
     Checkpoint,
@@ -136,7 +137,7 @@ def _expected_error(cells: tuple[str, ...], line: int, fixes: set[str]) -> Expec
     if recovery is Recovery.FIX and fix not in fixes:
         raise ValueError(f"there is no '#### Fix: {name or 'name'}' in this step")
     try:
-        compiled = re.compile(pattern.strip("`"), re.IGNORECASE)
-    except re.error as error:
+        matched = UserPattern(pattern.strip("`"), ignore_case=True)
+    except ValueError as error:
         raise ValueError(f"the pattern is not a regular expression: {error}") from None
-    return ExpectedError(compiled, recovery, retryable.lower() == "yes", advice, fix, line)
+    return ExpectedError(matched, recovery, retryable.lower() == "yes", advice, fix, line)

@@ -49,7 +49,7 @@ def compact_json(text: str) -> str:
     return _json(json.loads(result_json.with_marks(text), parse_float=_Digits, parse_int=_Digits))
 
 
-_PARTS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|\{\s*\}|\[\s*\]|[\[{,\]}:]|[^\s"{}\[\],:]+')
+_PARTS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|\{\s*\}|\[\s*\]|[\[{,\]}:]|[^\s"{}\[\],:]+', re.DOTALL)
 
 
 def indented_json(text: str, spaces: int) -> str:

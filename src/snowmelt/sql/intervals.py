@@ -17,7 +17,7 @@ from snowmelt.sql.dialect import integer
 from snowmelt.sql.functions import date_parts
 from snowmelt.sql.functions.registry import SessionContext
 
-_ITEM = re.compile(r"\s*([+-]?\d+)\s*([A-Za-z_]*)\s*")
+_ITEM = re.compile(r"([+-]?\d+)\s*+([A-Za-z_]*)")
 _DEFAULT_CONTEXT = SessionContext(now=datetime(1970, 1, 1, tzinfo=UTC))
 
 
@@ -33,7 +33,7 @@ def interval_parts(interval: str | exp.Interval) -> list[tuple[int, str]]:
         text = f"{amount.this} {unit.name}" if unit is not None else str(amount.this)
     found: list[tuple[int, str]] = []
     for item in text.split(","):
-        match = _ITEM.fullmatch(item)
+        match = _ITEM.fullmatch(item.strip())
         if match is None:
             raise errors.compilation("001009", "22023", f"invalid interval '{text}'")
         found.append((int(match[1]), date_parts.part_named(match[2] or "second", "INTERVAL")))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 
 from sqlglot import exp
 
 from snowmelt.core import errors
 from snowmelt.core.names import quote
+from snowmelt.core.patterns import like
 from snowmelt.sql.bound import fold_identifier, position_of
 
 
@@ -27,7 +27,7 @@ def chooser(star: exp.Star, names: Iterable[str]) -> Callable[[str], bool]:
     if pattern is not None and excluded:
         raise errors.unsupported("ILIKE and EXCLUDE of one star")
     if pattern is not None:
-        matches = re.compile(_like(pattern), re.IGNORECASE | re.DOTALL)
+        matches = like(_constant(pattern), escapes=False)
         return lambda name: matches.fullmatch(name) is not None
     without = {named_column(part, names) for part in excluded or []}
     return lambda name: name not in without
@@ -44,7 +44,7 @@ def named_column(part: exp.Expr, names: Iterable[str]) -> str:
     return name
 
 
-def _like(pattern: exp.Expr) -> str:
+def _constant(pattern: exp.Expr) -> str:
     if not isinstance(pattern, exp.Literal) or not pattern.is_string:
         raise errors.unsupported("ILIKE of a star with something that is not a text constant")
-    return "".join({"%": ".*", "_": "."}.get(character, re.escape(character)) for character in pattern.this)
+    return str(pattern.this)

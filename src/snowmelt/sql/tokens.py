@@ -99,17 +99,19 @@ _KINDS = {
     TokenType.NUMBER: TokenKind.NUMBER,
 }
 
-# What may be left open at the end of a text. sqlglot says that something is, but not where it began.
+# What may be left open at the end of a text. sqlglot says that something is, but not where it began. What is open
+# reaches to the end: looking for its end again behind each beginning would take for ever.
 _OPENINGS = re.compile(
     r"""--[^\n]*|//[^\n]*
-      | /\*.*?\*/ | (?P<comment>/\*)
-      | '(?:[^'\\]|''|\\.)*' | (?P<string>')
-      | "(?:[^"]|"")*" | (?P<identifier>")
-      | \$\$.*?\$\$ | (?P<text>\$\$)
+      | (?P<comment>/\*).*?(?:\*/(?P<c>)|\Z)
+      | (?P<string>')(?:[^'\\]|''|\\.)*(?:'(?P<s>)|\\?\Z)
+      | (?P<identifier>")(?:[^"]|"")*(?:"(?P<i>)|\Z)
+      | (?P<text>\$\$).*?(?:\$\$(?P<t>)|\Z)
       | (?:file://)[^\s;'"]* | .""",
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
 
+_NAMED = frozenset({"comment", "string", "identifier", "text"})
 _ONE_STATEMENT = re.compile(r"[A-Za-z](?:[ \t\n!#%&(-,.0-:<-\[\]-~]|-(?!-)|/(?![/*])|'[ -&(-\[\]-~]*')*(?<=[!-~])")
 """Plainly one statement, without a comment, and nothing before or behind it: what most clients send."""
 _SHORT = 10_000
@@ -175,7 +177,7 @@ def _without_wild_cards(text: str) -> str:
 
 def _left_open(source: TokenizedText) -> errors.SnowmeltError:
     for match in _OPENINGS.finditer(source.sql.text):
-        if match.lastgroup is not None:
+        if match.lastgroup in _NAMED:
             start = match.start()
             shown = source.sql.text[start : start + 40].split("\n", 1)[0]
             return errors.syntax_error(*source.position(start), shown, hint=f"This {match.lastgroup} is never closed.")
@@ -196,16 +198,18 @@ def split_statements(text: str) -> list[SqlText]:
     statements: list[SqlText] = []
     spans: list[tuple[int, int]] = []
     index = begin = 0
+    commented = False
     while source.tokens[index].kind is not TokenKind.END:
         if source.tokens[index].word == ";":
             # Nothing stands before it, but perhaps a comment.
-            begin = begin if text[begin : source.tokens[index].start].strip() else source.tokens[index].end
+            commented = commented or bool(text[begin : source.tokens[index].start].strip())
+            begin = begin if commented else source.tokens[index].end
             index += 1
             continue
         end = statement_end(source.tokens, index)
         statements.append(source.piece(source.tokens[index].start, source.tokens[end - 1].end))
         spans.append((begin, source.tokens[end].start))
-        index, begin = end, source.tokens[end].end
+        index, begin, commented = end, source.tokens[end].end, False
     if len(statements) == 1:
         return [replace(statements[0], around=text)]
     if spans and text[begin:].strip(" \n\r\t;"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -84,14 +85,17 @@ class NotUnderstoodError(ValueError):
     """An answer that says nothing about what was asked. Its text tells what would."""
 
 
+_BLANK = re.compile(r"\s{100}")
 LONGEST = 20_000
 """Characters of a description or an answer."""
 
 
 def check_length(said: str) -> None:
     """Raises NotUnderstoodError for more than anybody says: reading it would take the server's time from others."""
-    if len(said) > LONGEST:
-        raise NotUnderstoodError(f"A description or an answer has at most {LONGEST:,} characters.")
+    if len(said) > LONGEST or _BLANK.search(said):
+        raise NotUnderstoodError(
+            f"A description or an answer has at most {LONGEST:,} characters, and words among them."
+        )
 
 
 def tables_in(conversation: Conversation) -> Iterator[tuple[Source, Table]]:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-_NUMBER = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*")
+_NUMBER = re.compile(r"(\d+(?:\.\d+)?)\s*+([A-Za-z]*)")
 _SECONDS = {
     "": 1, "s": 1, "sec": 1, "second": 1, "seconds": 1, "m": 60, "min": 60, "minute": 60, "minutes": 60,
     "h": 3_600, "hour": 3_600, "hours": 3_600, "d": 86_400, "day": 86_400, "days": 86_400,
@@ -20,7 +20,7 @@ _STEPS = (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))
 def _read(value: object, units: dict[str, int], what: str) -> object:
     if not isinstance(value, str):
         return value
-    found = _NUMBER.fullmatch(value)
+    found = _NUMBER.fullmatch(value.strip())
     factor = units.get(found.group(2).lower()) if found is not None else None
     if found is None or factor is None:
         known = ", ".join(unit for unit in units if unit)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import threading
 import uuid
 from collections import OrderedDict
@@ -19,6 +18,7 @@ import pyarrow.fs as pafs
 
 from snowmelt.core import errors, text
 from snowmelt.core.names import quote
+from snowmelt.core.patterns import UserPattern
 from snowmelt.features.loading.definitions import STAGE
 from snowmelt.features.loading.local_files import LocalFiles
 from snowmelt.features.loading.stage_statements import Location, StageLocation, UrlLocation
@@ -79,8 +79,9 @@ class StageFolder:
         """As `all_files`, of those the whole of whose path the regular expression matches."""
         if pattern is None:
             return self.all_files()
-        wanted = compiled(pattern)
-        return [file for file in self.all_files() if wanted.fullmatch(self.location + file.path)]
+        wanted, files = _user_pattern(pattern), self.all_files()
+        matches = wanted.match_whole([self.location + file.path for file in files])
+        return [file for file, fits in zip(files, matches, strict=True) if fits]
 
     def find(self, name: str) -> StagedFile | None:
         """The file of that name below the stage's path."""
@@ -171,10 +172,10 @@ class Digests:
         return found
 
 
-def compiled(pattern: str) -> re.Pattern[str]:
+def _user_pattern(pattern: str) -> UserPattern:
     try:
-        return re.compile(pattern, re.DOTALL)
-    except (re.error, RecursionError, OverflowError) as error:
+        return UserPattern(pattern)
+    except ValueError as error:
         raise errors.SnowmeltError("100048", "2201B", f"Invalid regular expression: '{pattern}', {error}") from None
 
 

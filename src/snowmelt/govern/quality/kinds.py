@@ -12,7 +12,7 @@ from snowmelt.core import errors
 from snowmelt.core.lag import parse_lag
 from snowmelt.state.quality_model import CheckKind, CheckSeverity, FailureAction, Family, QualityCheck, Threshold
 
-_AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(%|percent|rows?|)\s*", re.IGNORECASE)
+_AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*+(%|percent|rows?|)", re.IGNORECASE)
 _DEFAULT_ACTIONS = {
     CheckSeverity.WARN: FailureAction.WARN,
     CheckSeverity.ERROR: FailureAction.FAIL,
@@ -172,7 +172,7 @@ def _fraction(value: float) -> float:
 
 def amount(value: str, option: str) -> tuple[float, bool]:
     """A number, and whether it is of percent."""
-    found = _AMOUNT.fullmatch(value)
+    found = _AMOUNT.fullmatch(value.strip())
     if found is None:
         raise errors.invalid_value(value, option)
     return float(found.group(1)), found.group(2).lower() in ("%", "percent")

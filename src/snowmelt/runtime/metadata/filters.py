@@ -2,35 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
-from snowmelt.core import errors
+from snowmelt.core import errors, patterns
 from snowmelt.runtime.metadata.columns import Row
 from snowmelt.sql.statements.show import ShowStatement
 
 MAX_ROWS = 10_000
-
-
-def like(pattern: str) -> re.Pattern[str]:
-    """SQL wildcards as a regular expression for `fullmatch`, blind to case; a backslash takes a wildcard literally."""
-    pieces: list[str] = []
-    escaped = False
-    for character in pattern:
-        if escaped:
-            pieces.append(re.escape(character))
-            escaped = False
-        elif character == "\\":
-            escaped = True
-        elif character == "%":
-            pieces.append(".*")
-        elif character == "_":
-            pieces.append(".")
-        else:
-            pieces.append(re.escape(character))
-    if escaped:
-        pieces.append(re.escape("\\"))
-    return re.compile("".join(pieces), re.IGNORECASE | re.DOTALL)
 
 
 def check_limit(statement: ShowStatement) -> None:
@@ -48,7 +26,7 @@ def chosen(rows: Iterable[Row], statement: ShowStatement, named: str, *, paged: 
     """
     found = list(rows)
     if statement.like is not None:
-        pattern = like(statement.like)
+        pattern = patterns.like(statement.like, escapes=True)
         found = [row for row in found if pattern.fullmatch(str(row[named]))]
     if paged:
         found = _page(found, statement, named)

@@ -21,9 +21,9 @@ from snowmelt.state.model import CatalogObject
 from snowmelt.storage.table import DeltaStore
 
 SEALED = "(not shown: a secure view or function that belongs to another role is part of it)"
-_LOCATION = re.compile(r"(Location: \w+ ?(?:\([^)]*\))?) ?\[[^\]\n]*(?:\]|$)", re.MULTILINE)
-_VALUE = re.compile(r"'(?:[^']|'')*'|\[[^\]]*\]")
-"""What a message quotes."""
+_LOCATION = re.compile(r"(Location: \w+ ?(?:\([^)\n]{0,40}\))?) ?\[[^\]\n]*(?:\]|$)", re.MULTILINE)
+_VALUE = re.compile(r"'(?:[^']|'')*(?:'|\Z)|\[[^\]]*(?:\]|\Z)")
+"""What a message quotes, also where it was cut."""
 _ADDRESS = re.compile(r"\b(?:file|hdfs|s3[an]?|gs|abfss?|wasbs?):/[^\s,\])'\"]*")
 _QUOTING = {"000979", "001065", "300002"}
 """Codes of errors in Spark's own words, which quote expressions of the plan."""
