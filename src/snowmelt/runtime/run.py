@@ -40,6 +40,7 @@ from snowmelt.sql.output import presented
 from snowmelt.sql.queries import QueryBinder
 from snowmelt.sql.statements.base import NameRef
 from snowmelt.sql.tokens import SqlText
+from snowmelt.sql.work import BindingWork
 from snowmelt.state.ids import new_query_id
 from snowmelt.state.model import CatalogObject, ObjectKind, TableDefinition
 from snowmelt.state.sight import Owned
@@ -221,7 +222,7 @@ class Run(StatementNames):
         """The catalog as of one instant, for binding."""
         with self.state.read() as state:
             catalog = StatementCatalog(self, state, self.session.database, self.session.schema)
-            yield Environment(catalog, self.context)
+            yield Environment(catalog, self.context, BindingWork(self.check_cancelled))
 
     def bind_query(self, text: SqlText) -> BoundQuery:
         tree = parse_snowflake(text.text, line=text.line, column=text.column)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from sqlglot import exp
@@ -16,6 +16,7 @@ from snowmelt.sql.bound import Bound, BoundQuery, Scope
 from snowmelt.sql.clauses import Clause
 from snowmelt.sql.functions.registry import SessionContext
 from snowmelt.sql.relations import Relation, Relations
+from snowmelt.sql.work import BindingWork
 
 
 @dataclass(slots=True)
@@ -32,6 +33,7 @@ class Environment:
 
     relations: Relations
     context: SessionContext
+    work: BindingWork = field(default_factory=BindingWork, compare=False)
 
 
 class BindsExpressions(Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 
@@ -96,6 +96,8 @@ class Scope:
     """SELECT aliases that other clauses may use, as written."""
     expanding: set[str] = field(default_factory=set)
     """Aliases being expanded now: one inside itself means a column, not the alias."""
+    bound_aliases: dict[Hashable, Bound] = field(default_factory=dict)
+    """Aliases by name and by what they depend on: one that names another twice would bind it twice at every level."""
     merged: dict[str, Bound] = field(default_factory=dict)
     """Columns of USING and NATURAL joins, once for both sides."""
     stand_ins: dict[exp.Expr, exp.Expr] = field(default_factory=dict)

@@ -30,7 +30,7 @@ def bind(values: exp.Expr | tuple[exp.Expr, ...], build: Callable[..., exp.Expr]
     """
     given = values if isinstance(values, tuple) else (values,)
     # Spark takes no subquery inside a lambda's call; it shares equal subqueries by itself.
-    if all(_is_cheap(value) for value in given) or any(value.find(exp.Query) for value in given):
+    if all(is_cheap(value) for value in given) or any(value.find(exp.Query) for value in given):
         return build(*given)
     name = f"bound_{_depth(given) + 1}"
     holder = identifier(name)
@@ -64,7 +64,8 @@ def constant_text(node: exp.Expr) -> str | None:
 _ONE = exp.Literal.number(1)
 
 
-def _is_cheap(value: exp.Expr) -> bool:
+def is_cheap(value: exp.Expr) -> bool:
+    """Whether a value may be repeated: it is short, and the same each time."""
     return all(
         seen < _CHEAP_NODES and not (isinstance(node, exp.Anonymous) and node.name.lower() in _VOLATILE)
         for seen, node in enumerate(value.walk())

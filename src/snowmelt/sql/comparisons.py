@@ -8,6 +8,7 @@ from snowmelt.core import errors, types
 from snowmelt.sql import coercion
 from snowmelt.sql.binders import BindsExpressions
 from snowmelt.sql.bound import Bound, describe, merge_flags, tight
+from snowmelt.sql.building import bind, is_cheap
 from snowmelt.sql.dialect import identifier
 
 
@@ -89,10 +90,21 @@ def is_test(binder: BindsExpressions, node: exp.Is) -> Bound:
 
 
 def between(binder: BindsExpressions, node: exp.Between) -> Bound:
-    low = exp.GTE(this=node.this, expression=node.args["low"])
-    high = exp.LTE(this=node.this.copy(), expression=node.args["high"])
-    first, second = binder.bind(low), binder.bind(high)
-    return merge_flags(exp.Paren(this=exp.and_(first.tree, second.tree)), types.BOOLEAN, (first, second))
+    """The value is computed once: it may be another at each look, or be long."""
+    value, low, high = (binder.bind(part) for part in (node.this, node.args["low"], node.args["high"]))
+
+    def both(value_tree: exp.Expr, low_tree: exp.Expr, high_tree: exp.Expr) -> exp.Expr:
+        shown = value.with_tree(value_tree)
+        tests = (
+            binder.compare(exp.GTE, shown, low.with_tree(low_tree)),
+            binder.compare(exp.LTE, shown, high.with_tree(high_tree)),
+        )
+        return exp.Paren(this=exp.and_(*[test.tree for test in tests]))
+
+    given = (value.tree, low.tree, high.tree)
+    # Only plain comparisons of a column tell which files need not be read.
+    tree = both(*given) if is_cheap(value.tree) else bind(given, both)
+    return merge_flags(tree, types.BOOLEAN, (value, low, high))
 
 
 def is_in(binder: BindsExpressions, node: exp.In) -> Bound:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from math import inf
 from typing import Any, ClassVar
 
 from sqlglot import exp, parse_one
@@ -30,7 +31,10 @@ from snowmelt.sql.correlation import fit_subqueries
 from snowmelt.sql.loose_words import outer_marks, refuse_loose_words, unexpected, with_last
 from snowmelt.sql.memberships import is_value, three_valued
 from snowmelt.sql.node_arguments import refuse_unread
+from snowmelt.sql.work import too_large
 
+_MOST_NODES = 100_000
+"""Of an argument. What anybody writes stays far below: this ends what doubles itself at each level."""
 _SLOT = re.compile(r"_\d+")
 _TEXT = "text"
 """The note on an item of a SELECT list that holds its text."""
@@ -299,7 +303,7 @@ def call(name: str, *arguments: exp.Expr) -> exp.Expr:
     return exp.Anonymous(this=name, expressions=[copied(argument) for argument in arguments])
 
 
-def copied(tree: exp.Expr) -> exp.Expr:
+def copied(tree: exp.Expr, most: float = _MOST_NODES) -> exp.Expr:
     """A copy that shares nothing but notes on positions and comments, which nobody changes.
 
     Building an expression copies its parts at every level; this costs half of sqlglot's own `copy`, which
@@ -307,8 +311,12 @@ def copied(tree: exp.Expr) -> exp.Expr:
     """
     root = tree.__class__()
     waiting: list[tuple[exp.Expr, exp.Expr]] = [(tree, root)]
+    count = 0
     while waiting:
         node, twin = waiting.pop()
+        count += 1
+        if count > most:
+            raise too_large()
         twin.comments, twin._type, twin._meta = node.comments, node._type, node._meta
         for key, value in node.args.items():
             if isinstance(value, exp.Expr):
@@ -357,7 +365,7 @@ def identifier(name: str) -> exp.Identifier:
 
 def to_spark_sql(tree: exp.Expr) -> str:
     """The final text. Every identifier of ours is quoted already; words in templates stay bare."""
-    return fit_subqueries(copied(tree)).sql(dialect=_SPARK, normalize_functions=False, copy=False)
+    return fit_subqueries(copied(tree, inf)).sql(dialect=_SPARK, normalize_functions=False, copy=False)
 
 
 def as_written(tree: exp.Expr) -> str:

@@ -17,7 +17,7 @@ from snowmelt.sql.binders import BindsQueries, Environment
 from snowmelt.sql.bound import Bound, Scope, describe, fold_identifier, merge_flags, position_of, tight
 from snowmelt.sql.calls import bind_call, bind_within_group
 from snowmelt.sql.clauses import ONE_ROW, Clause
-from snowmelt.sql.dialect import spark, string
+from snowmelt.sql.dialect import copied, spark, string
 from snowmelt.sql.notes import typed, volatile
 from snowmelt.sql.row_keys import key_of
 
@@ -30,6 +30,14 @@ _CONTEXT_WORDS = {
     exp.CurrentTimestamp: "CURRENT_TIMESTAMP", exp.CurrentDate: "CURRENT_DATE", exp.CurrentUser: "CURRENT_USER",
     exp.CurrentRole: "CURRENT_ROLE", exp.CurrentTime: "CURRENT_TIME",
 }  # fmt: skip
+
+
+_VALUES = frozenset({exp.Literal, exp.Null, exp.Boolean, exp.Neg})
+"""A list of constants may be as long as its text."""
+
+
+_MOST_OF_AN_ALIAS = 20_000
+"""Nodes: `a + a AS b, b + b AS c, …` has twice as many with each."""
 
 
 class ExpressionBinder:
@@ -63,6 +71,8 @@ class ExpressionBinder:
 
     def _bind(self, node: exp.Expr) -> Bound:
         kind = type(node)
+        if kind not in _VALUES:
+            self.environment.work.add()
         handler = _HANDLERS.get(kind)
         if handler is not None:
             return handler(self, node)
@@ -154,11 +164,16 @@ class ExpressionBinder:
     def _alias(self, name: str) -> Bound | None:
         if name in self.scope.expanding:
             return None
-        self.scope.expanding.add(name)
-        try:
-            return self.bind(self.scope.aliases[name].copy())
-        finally:
-            self.scope.expanding.discard(name)
+        # What it means depends on the aliases around it, and what it may hold on the clause.
+        key = (name, frozenset(self.scope.expanding), self.clause, self.window is None)
+        known = self.scope.bound_aliases.get(key)
+        if known is None:
+            self.scope.expanding.add(name)
+            try:
+                known = self.scope.bound_aliases[key] = self.bind(self.scope.aliases[name].copy())
+            finally:
+                self.scope.expanding.discard(name)
+        return known.with_tree(copied(known.tree, _MOST_OF_AN_ALIAS))
 
     def _parameter(self, node: exp.Parameter) -> Bound:
         if isinstance(node.this, exp.Literal):

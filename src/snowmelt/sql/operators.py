@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from sqlglot import exp
@@ -11,6 +12,7 @@ from snowmelt.core.types import Kind
 from snowmelt.sql import arithmetic, intervals, patterns, variant_arithmetic, variants
 from snowmelt.sql.binders import BindsExpressions
 from snowmelt.sql.bound import Bound, merge_flags, position_of, tight
+from snowmelt.sql.building import bind, is_cheap
 from snowmelt.sql.calls import bind_call
 from snowmelt.sql.dialect import integer, string
 from snowmelt.sql.stars import star_of
@@ -163,9 +165,12 @@ def like(binder: BindsExpressions, node: exp.Expr, escape: exp.Expr | None = Non
     if isinstance(choice, exp.Any | exp.All):
         options = choice.this.expressions if isinstance(choice.this, exp.Tuple) else [choice.this.unnest()]
         bounds = [_text_of(binder, option) for option in options]
-        trees = [patterns.like(subject.tree, b.tree, escape_tree, case_insensitive=insensitive) for b in bounds]
-        joined = exp.or_(*trees) if isinstance(choice, exp.Any) else exp.and_(*trees)
-        return merge_flags(exp.Paren(this=joined), types.BOOLEAN, [subject, *bounds])
+
+        def joined(text: exp.Expr, *given: exp.Expr) -> exp.Expr:
+            trees = [patterns.like(text, one, escape_tree, case_insensitive=insensitive) for one in given]
+            return exp.Paren(this=exp.or_(*trees) if isinstance(choice, exp.Any) else exp.and_(*trees))
+
+        return merge_flags(_once(joined, subject.tree, *(b.tree for b in bounds)), types.BOOLEAN, [subject, *bounds])
     pattern = _text_of(binder, choice)
     tree = patterns.like(subject.tree, pattern.tree, escape_tree, case_insensitive=insensitive)
     return merge_flags(tree, types.BOOLEAN, (subject, pattern))
@@ -178,6 +183,19 @@ def escape(binder: BindsExpressions, node: exp.Escape) -> Bound:
 def rlike(binder: BindsExpressions, node: exp.RegexpLike) -> Bound:
     subject, pattern = _text_of(binder, node.this), _text_of(binder, node.expression)
     return merge_flags(patterns.rlike(subject.tree, pattern.tree), types.BOOLEAN, (subject, pattern))
+
+
+def _once(build: Callable[..., exp.Expr], subject: exp.Expr, *others: exp.Expr) -> exp.Expr:
+    """What is built of them, with the subject computed once. Constants stay where they can be seen."""
+    if is_cheap(subject):
+        return build(subject, *others)
+    open_ = [index for index, other in enumerate(others) if patterns.constant_string(other) is None]
+
+    def inside(text: exp.Expr, *given: exp.Expr) -> exp.Expr:
+        named = dict(zip(open_, given, strict=True))
+        return build(text, *(named.get(index, other) for index, other in enumerate(others)))
+
+    return bind((subject, *(others[index] for index in open_)), inside)
 
 
 def _text_of(binder: BindsExpressions, node: exp.Expr) -> Bound:
