@@ -26,6 +26,7 @@ BOUNDED = {
     "cli/": "typed at the user's own prompt",
     "design/antipatterns/": LINTED,
     "design/conversation/": ANSWERS,
+    "design/looking/served.py _POLICY": "a header of an API that the user named, which the client bounds",
     "design/requirements/model.py _CHANNEL": "a line of a requirements file",
     "engine/endless.py _NODE": OWN,
     "engine/errors.py _QUOTED": "cut at _MOST_QUOTED",
@@ -92,6 +93,7 @@ def test_expressions_take_time_in_proportion_to_the_text() -> None:
         (r"\d+x", "match", Ambiguity.NONE), (r"\d+", "search", Ambiguity.NONE),
         (r"a(?=.*b)", "search", Ambiguity.POLYNOMIAL),
         (r"/\*.*?\*/", "search", Ambiguity.POLYNOMIAL), (r"/\*(?s:.*?)(?:\*/|\Z)", "search", Ambiguity.NONE),
+        (r"\s*+\s*+x", "match", Ambiguity.NONE), (r"\w*+\s*\w*+x", "match", Ambiguity.NONE),
         (r"^\w+x", "search", Ambiguity.NONE), (r"(?m)^[ab]+x", "search", Ambiguity.NONE),
     ],
 )  # fmt: skip

@@ -31,12 +31,17 @@ class Ambiguity(Enum):
     EXPONENTIAL = "exponential"
 
 
+_CHARACTERS = (code.LITERAL, code.NOT_LITERAL, code.ANY, code.IN)
+
+
 @dataclass(slots=True)
 class _Automaton:
     """Steps from state to state: without a character, or with one of a set of samples."""
 
     free: list[list[int]] = field(default_factory=list)
     reads: list[list[tuple[frozenset[int], int]]] = field(default_factory=list)
+    allowed: dict[int, frozenset[int]] = field(default_factory=dict)
+    """States that are passed only where one of these comes next: behind `\\s*+` there is no blank."""
 
     def state(self) -> int:
         self.free.append([])
@@ -56,7 +61,7 @@ class _Builder:
 
     def _item(self, op: Any, argument: Any, start: int, flags: int) -> int:
         made = self.automaton
-        if op in (code.LITERAL, code.NOT_LITERAL, code.ANY, code.IN):
+        if op in _CHARACTERS:
             end = made.state()
             made.reads[start].append((_samples(op, argument, flags), end))
             return end
@@ -71,7 +76,11 @@ class _Builder:
             _, added, removed, inner = argument
             return self.sequence(inner, start, (flags | added) & ~removed)
         if op in (code.MAX_REPEAT, code.MIN_REPEAT, code.POSSESSIVE_REPEAT):
-            return self._repeat(argument, start, flags)
+            end = self._repeat(argument, start, flags)
+            taken = argument[2][0]
+            if op is code.POSSESSIVE_REPEAT and argument[1] is code.MAXREPEAT and taken[0] in _CHARACTERS:
+                made.allowed[end] = frozenset(range(len(SAMPLES) + 1)) - _samples(*taken, flags)
+            return end
         if op is code.ATOMIC_GROUP:
             return self.sequence(argument, start, flags)
         if op in (code.ASSERT, code.ASSERT_NOT):
@@ -228,25 +237,29 @@ class _Judge:
 
     def _steps(self, state: int) -> list[tuple[frozenset[int], int, tuple[int, int, int]]]:
         """Steps that read: what, to where, and by which of the ways (two ways to one state are two readings)."""
-        found = []
-        for at, ways in self._ways_without_reading(state).items():
-            for number, (what, to) in enumerate(self._made.reads[at]):
-                found += [(what, to, (at, number, way)) for way in range(ways)]
-        return found
+        return [
+            (what & allowed, to, (at, number, way))
+            for at, ways in self._ways_without_reading(state).items()
+            for way, allowed in enumerate(ways)
+            for number, (what, to) in enumerate(self._made.reads[at])
+            if what & allowed
+        ]
 
-    def _ways_without_reading(self, state: int) -> dict[int, int]:
-        """In how many ways a state is reached without a character; two are as bad as many."""
-        found: dict[int, int] = {}
+    def _ways_without_reading(self, state: int) -> dict[int, list[frozenset[int]]]:
+        """The ways to states without a character, as what may come next; two are as bad as many."""
+        found: dict[int, list[frozenset[int]]] = {}
 
-        def go(at: int, passed: frozenset[int]) -> None:
-            if found.get(at, 0) >= 2:
+        def go(at: int, passed: frozenset[int], allowed: frozenset[int]) -> None:
+            ways = found.setdefault(at, [])
+            if len(ways) == 2:
                 return
-            found[at] = found.get(at, 0) + 1
+            allowed &= self._made.allowed.get(at, allowed)
+            ways.append(allowed)
             for following in self._made.free[at]:
                 if following not in passed:
-                    go(following, passed | {following})
+                    go(following, passed | {following}, allowed)
 
-        go(state, frozenset({state}))
+        go(state, frozenset({state}), frozenset(range(len(SAMPLES) + 1)))
         return found
 
     def _accepting(self, state: int) -> bool:

@@ -18,7 +18,7 @@ _MOST_STEPS = 5_000
 _MOST_PERMUTED = 6
 _TOKEN = re.compile(
     r'\s*(?:(?P<name>[A-Za-z_][\w$]*|"(?:[^"]|"")+")'
-    r"|(?P<count>\{\s*(?P<least>\d*)\s*(?P<to>,?)\s*(?P<most>\d*)\s*\})"
+    r"|(?P<count>\{\s*+(?P<least>\d*+)\s*+(?P<to>,?)\s*+(?P<most>\d*+)\s*+\})"
     r"|(?P<mark>\{-|-\}|[()|*+?^$,]))"
 )
 Step = tuple[str | int, ...]
