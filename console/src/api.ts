@@ -55,6 +55,8 @@ export interface Statement {
   progress?: Progress | null;
   error?: ServerError;
   statement_type?: string;
+  /** The statement as it may be kept, where it has a secret in it. */
+  redacted?: string;
   rows_affected?: number | null;
   row_count?: number;
   columns?: Column[];
@@ -160,17 +162,27 @@ export const statements = {
   closeWorksheet: (name: string): Promise<unknown> => call("DELETE", `/worksheets/${encodeURIComponent(name)}`),
 };
 
+/** Rows of one answer. */
+const AT_ONCE = 5000;
+
 /** Runs one statement to its end. Raises the statement's error. */
-export async function run(sql: string, binds?: Value[], rows = 5000): Promise<Statement> {
+export async function run(sql: string, binds?: Value[], rows = AT_ONCE): Promise<Statement> {
   let found = await statements.start(sql, binds ? { binds, rows } : { rows });
   while (found.status === "running") found = await statements.get(found.id);
   if (found.error) throw new ApiError(found.error, 200);
   return found;
 }
 
-/** The rows of a statement as objects, by lower-case column names. */
-export async function query(sql: string, binds?: Value[], rows = 5000): Promise<Row[]> {
-  return toObjects(await run(sql, binds, rows));
+/** All rows of a statement as objects, by lower-case column names. */
+export async function query(sql: string, binds?: Value[]): Promise<Row[]> {
+  const found = await run(sql, binds, AT_ONCE);
+  const rows = found.rows ?? [];
+  while (rows.length < (found.row_count ?? 0)) {
+    const more = await statements.rows(found.id, rows.length, AT_ONCE);
+    if (!more.length) break;
+    rows.push(...more);
+  }
+  return toObjects({ ...found, rows });
 }
 
 export function toObjects(found: Statement): Row[] {

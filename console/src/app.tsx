@@ -3,11 +3,12 @@ import { useEffect } from "preact/hooks";
 import { ApiError, onLoggedOut, session } from "./api";
 import { connect, disconnect } from "./live";
 import { LogIn } from "./pages/login";
-import { Pages } from "./pages";
+import { KeptWorksheet, Pages } from "./pages";
 import { Sidebar } from "./ui/sidebar";
 import { Palette } from "./ui/palette";
-import { parse, place } from "./router";
+import { place, replace } from "./router";
 import { who } from "./state";
+import { Confirmation } from "./ui/dialog";
 import { Spinner, Toast } from "./ui/parts";
 
 function loggedOut(): void {
@@ -19,8 +20,7 @@ async function begin(): Promise<void> {
   const link = new URLSearchParams(location.hash.replace(/^#/, "")).get("link");
   if (link) {
     // What logs in once does not stay in the address, nor in the history.
-    history.replaceState(null, "", "/#/home");
-    place.value = parse("#/home");
+    replace("#/home");
   }
   try {
     who.value = link ? await session.logIn({ link }) : await session.current();
@@ -50,9 +50,11 @@ export function App(): JSX.Element {
     <div class="frame">
       <Sidebar who={found} />
       <main class="main" id="main" tabIndex={-1}>
-        <Pages key={found.role} />
+        {place.value.page === "worksheet" ? null : <Pages key={found.role} />}
+        <KeptWorksheet key={found.user} />
       </main>
       <Palette />
+      <Confirmation />
       <Toast />
     </div>
   );

@@ -1,5 +1,6 @@
 /** How values read: durations, ages, counts. */
 import type { Value } from "./api";
+import { now as clockNow } from "./clock";
 
 export function duration(seconds: number | null | undefined): string {
   if (seconds === null || seconds === undefined || Number.isNaN(seconds)) return "–";
@@ -22,7 +23,7 @@ export function instant(value: Value | undefined): Date | null {
   return Number.isNaN(date.getTime()) ? null : date;
 }
 
-export function ago(value: Value | undefined, now = Date.now()): string {
+export function ago(value: Value | undefined, now = clockNow()): string {
   const at = instant(value);
   if (at === null) return "–";
   const seconds = (now - at.getTime()) / 1000;

@@ -23,6 +23,12 @@ export function go(address: string): void {
   location.hash = address;
 }
 
+/** Another address for what is shown, without a step to go back to. */
+export function replace(address: string): void {
+  history.replaceState(null, "", address);
+  place.value = parse(address);
+}
+
 if (typeof window !== "undefined") {
   window.addEventListener("hashchange", () => {
     place.value = parse(location.hash);

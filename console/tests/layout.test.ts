@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { arrangeInGroups, LOOSE } from "../src/graph/groups";
 import { arrange, layers, NODE } from "../src/graph/layout";
+import { neighbour } from "../src/graph/moves";
 import { keepSame, related, type GraphNode } from "../src/graph/model";
 
 const edge = (source: string, target: string): { source: string; target: string; kind: string } => ({ source, target, kind: "VIEW" });
@@ -89,4 +90,28 @@ test("a node that stands as it stood is the same one, and so is drawn only once"
 test("what is related", () => {
   const { up, down } = related(chain, "b");
   expect([[...up], [...down]]).toEqual([["a"], ["c"]]);
+});
+
+describe("arrow keys", () => {
+  const at = (layer: number, y: number): { x: number; y: number; layer: number } => ({ x: layer * 100, y, layer });
+  const nodes = new Map([["a", at(0, 0)], ["b", at(0, 80)], ["c", at(1, 80)], ["d", at(2, 0)], ["e", at(1, 0)]]);
+  const edges = [edge("a", "c"), edge("c", "d")];
+  test("go along edges, else to what is nearest there", () => {
+    expect(neighbour("a", "ArrowRight", nodes, edges)).toBe("c");
+    expect(neighbour("c", "ArrowRight", nodes, edges)).toBe("d");
+    expect(neighbour("b", "ArrowRight", nodes, edges)).toBe("c");
+    expect(neighbour("e", "ArrowLeft", nodes, edges)).toBe("a");
+    expect(neighbour("a", "ArrowLeft", nodes, edges)).toBeNull();
+  });
+  test("go up and down within a column, and no further", () => {
+    expect(neighbour("a", "ArrowDown", nodes, edges)).toBe("b");
+    expect(neighbour("b", "ArrowUp", nodes, edges)).toBe("a");
+    expect(neighbour("d", "ArrowDown", nodes, edges)).toBeNull();
+  });
+  test("reach every node from every other", () => {
+    const ways = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"] as const;
+    const seen = new Set(["d"]);
+    for (const id of seen) for (const way of ways) { const next = neighbour(id, way, nodes, edges); if (next) seen.add(next); }
+    expect(seen.size).toBe(nodes.size);
+  });
 });

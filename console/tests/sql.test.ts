@@ -1,10 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { resolved, statementAround, tablesIn, type Known } from "../src/sql/complete";
+import { ensureSyntaxTree } from "@codemirror/language";
+import { sql } from "@codemirror/lang-sql";
+import { EditorState } from "@codemirror/state";
+import { namedQueries, resolved, statementAround, tablesIn, type Known } from "../src/sql/complete";
+import { SNOWMELT } from "../src/sql/dialect";
 import { errorPosition } from "../src/sql/errors";
 import { chosenPieces, offsetOf } from "../src/sql/pieces";
 
 const known: Known = {
-  objects: new Map([["SHOP.PUBLIC.ORDERS", "TABLE"], ["SHOP.RAW.EVENTS", "TABLE"]]), columns: new Map(), database: "SHOP", schema: "PUBLIC",
+  objects: new Map([["SHOP.PUBLIC.ORDERS", "TABLE"], ["SHOP.RAW.EVENTS", "TABLE"]]), columns: new Map(), functions: new Map(), database: "SHOP", schema: "PUBLIC",
 };
 
 describe("completion", () => {
@@ -19,8 +23,23 @@ describe("completion", () => {
     expect(resolved(["RAW", "EVENTS"], known)).toBe("SHOP.RAW.EVENTS");
     expect(resolved(["EVENTS"], known)).toBeNull();
   });
-  test("only the statement around the cursor counts", () => {
-    expect(statementAround("select 1; select 2; select 3", 12)).toBe(" select 2");
+  const around = (marked: string): string => {
+    const at = marked.indexOf("|");
+    const doc = marked.replace("|", "");
+    const state = EditorState.create({ doc, extensions: [sql({ dialect: SNOWMELT })] });
+    ensureSyntaxTree(state, doc.length, 5000);
+    return statementAround(state, at).trim();
+  };
+  test.each([
+    ["select 1; sel|ect 2; select 3", "select 2;"],
+    ["select ';', fro|m t; select 3", "select ';', from t;"],
+    ["select 1; -- a ; in a comment\nselect 2 fr|om t", "select 2 from t"],
+    ["create procedure p() as $$ begin; end $$ ret|; select 2", "create procedure p() as $$ begin; end $$ ret;"],
+    ["select x from t |", "select x from t"],
+    ["select 1;\n|", ""],
+  ])("only the statement around the cursor counts: %s", (text, found) => expect(around(text)).toBe(found));
+  test("queries that WITH names", () => {
+    expect(namedQueries("with a as (select 1), b (x) as (select 2) select |")).toEqual(["a", "b"]);
   });
 });
 

@@ -11,7 +11,7 @@ export interface Placed { x: number; y: number; layer: number }
 export interface Layout { nodes: Map<string, Placed>; paths: Map<string, string>; width: number; height: number }
 
 export const NODE = { width: 208, height: 60 };
-const GAP = { x: 88, y: 20, thin: 10 };
+const GAP = { x: 48, y: 20, thin: 10 };
 /** From one node to the next, to the right and down. */
 export const STEP = { x: NODE.width + GAP.x, y: NODE.height + GAP.y };
 const SWEEPS = 8;

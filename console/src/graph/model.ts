@@ -39,11 +39,15 @@ export interface GraphData {
 const RELATIONS = new Set(["TABLE", "VIEW", "DYNAMIC_TABLE", "STREAM"]);
 const LISTS: Record<string, string> = { TASK: "tasks", ALERT: "alerts", CONNECTOR: "connectors", CHANNEL: "channels", DATA_PRODUCT: "products" };
 
+/** How lists name a row: by its whole name, a channel with its table's. */
+export const keyOfRow = (row: Record<string, unknown>): string => [row["database_name"], row["schema_name"], row["table_name"], row["name"]].filter((part) => part !== undefined && part !== null).join(".");
+
 /** The address of the page that shows a node. */
 export function pageOf(node: Pick<GraphNode, "kind" | "name" | "database" | "schema" | "id">): string {
   if (RELATIONS.has(node.kind) && node.database && node.schema) return href("table", node.database, node.schema, node.name);
   const list = LISTS[node.kind];
-  return list ? `${href(list)}?name=${encodeURIComponent(node.name)}` : `${href("graph")}?select=${encodeURIComponent(node.id)}`;
+  const key = keyOfRow({ database_name: node.database, schema_name: node.schema, name: node.name });
+  return list ? `${href(list)}?of=${encodeURIComponent(node.kind === "CHANNEL" ? node.id.replace(/^CHANNEL:/, "") : key)}` : `${href("graph")}?select=${encodeURIComponent(node.id)}`;
 }
 
 /** The newer graph, with the objects of the older one for nodes that stand as they stood: what is drawn of them stays. */

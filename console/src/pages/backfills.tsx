@@ -5,6 +5,7 @@ import { useState } from "preact/hooks";
 import { getJson, postJson } from "../api";
 import { count, duration, plural } from "../format";
 import { useLive } from "../live";
+import { confirmed } from "../ui/dialog";
 import { Action, Badge, Card, Empty, Failure, Head, Spinner, useAnswer } from "../ui/parts";
 
 interface Standing { run: string; table: string; state: string; working: boolean; problem: string; done: number; chunks: number; saved: string; undoing: boolean; lines: { text: string }[] }
@@ -76,8 +77,8 @@ function One({ item, again }: { item: Standing; again: () => void }): JSX.Elemen
         {item.working ? null : (
           <div style={{ display: "flex", gap: "8px" }}>
             {item.state === "stopped" ? <Action label="Resume" icon="play" act={act(item.undoing ? "undo" : "resume")} /> : null}
-            {item.state === "finished" || item.state === "stopped" ? <Action label="Undo" icon="history" act={act("undo")} /> : null}
-            {item.state === "finished" ? <Action label="Accept" icon="check" done="The old version is dropped." act={act("accept")} /> : null}
+            {item.state === "finished" || item.state === "stopped" ? <Action label="Undo" icon="history" ask={() => confirmed("Undo the backfill?", `${item.table} gets its former rows back in the range.`, "Undo it")} act={act("undo")} /> : null}
+            {item.state === "finished" ? <Action label="Accept" icon="check" done="The old version is dropped." ask={() => confirmed("Keep the new rows?", "The old version is dropped: the backfill can't be undone any more.", "Keep them")} act={act("accept")} /> : null}
           </div>
         )}
       </div>

@@ -2,7 +2,7 @@
 import "./design.css";
 import "./table.css";
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { postJson, saveFrom } from "../api";
 import { Diagram, type DrawnEdge } from "../ui/diagram";
 import { Action, Badge, Card, Empty, Failure, Head, Icon } from "../ui/parts";
@@ -121,9 +121,8 @@ export function DesignPage(): JSX.Element {
   const [step, setStep] = useState<Step | null>(kept);
   const [error, setError] = useState<unknown>(null);
   const [busy, setBusy] = useState(false);
-  const top = useRef<HTMLDivElement>(null);
   // What was asked for comes first once it is there.
-  useEffect(() => { if (step?.name) top.current?.scrollTo(0, 0); }, [step?.name]);
+  useEffect(() => { if (step?.name) document.getElementById("main")?.scrollTo(0, 0); }, [step?.name]);
   const take = async (body: Record<string, unknown>): Promise<void> => {
     setBusy(true);
     setError(null);
@@ -148,7 +147,7 @@ export function DesignPage(): JSX.Element {
         <button type="button" disabled={busy || !step.exchanges.length} onClick={() => answer("back")}><Icon name="history" size={14} />Take back</button>
         <button type="button" disabled={busy} onClick={anew}>Start anew</button>
       </Head>
-      <div class="content" ref={top}>
+      <div class="content">
         <Finished step={step} />
         <div class="two">
           <Card title="Conversation">

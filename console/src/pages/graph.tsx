@@ -7,9 +7,11 @@ import { ago, count, duration, plural, short } from "../format";
 import { deeds, perform, qualified } from "../graph/actions";
 import { arrangeInGroups, LOOSE, type Frame } from "../graph/groups";
 import { arrange, edgeKey, NODE, type Layout } from "../graph/layout";
+import { isWay, neighbour } from "../graph/moves";
 import { keepSame, pageOf, related, type GraphData, type GraphEdge, type GraphNode } from "../graph/model";
 import { useLive } from "../live";
 import { href, place } from "../router";
+import { Sql } from "../sql/shown";
 import { Action, Badge, Empty, Failure, Head, Icon, KIND_ICON, KIND_WORD, Spinner, useAnswer } from "../ui/parts";
 import { Prove } from "./prove";
 
@@ -35,25 +37,26 @@ interface View { x: number; y: number; scale: number }
 /** Below this scale nobody can read a name: a node is a box in the colour of its state, and edges are one path. */
 const FAR = 0.4;
 const [FEW, READABLE] = [60, 0.5];
-const [NARROW, PANEL] = [720, 352];
+/** As much room around a node that was reached by keys. */
+const AROUND = 24;
 const GROUPS = "snowmelt.graph.groups";
 
 const EdgePath = memo(function EdgePath({ d, flow, on }: { d: string; flow: boolean; on: boolean }): JSX.Element {
   return <path d={d} class={`edge${flow ? " flow" : ""}${on ? " on" : ""}`} />;
 });
 
-interface BoxProps { node: GraphNode; x: number; y: number; on: boolean; picked: boolean; far: boolean; pick: (id: string) => void }
+interface BoxProps { node: GraphNode; x: number; y: number; on: boolean; picked: boolean; far: boolean; reached: boolean; pick: (id: string) => void }
 
 /** From afar only a node's colour shows, and not its figures. */
 function looksSame(a: BoxProps, b: BoxProps): boolean {
   const same = a.node === b.node || (a.far && a.node.state === b.node.state && a.node.running === b.node.running);
-  return same && a.x === b.x && a.y === b.y && a.on === b.on && a.picked === b.picked && a.far === b.far && a.pick === b.pick;
+  return same && a.x === b.x && a.y === b.y && a.on === b.on && a.picked === b.picked && a.far === b.far && a.reached === b.reached && a.pick === b.pick;
 }
 
-const NodeBox = memo(function NodeBox({ node, x, y, on, picked, far, pick }: BoxProps): JSX.Element {
+const NodeBox = memo(function NodeBox({ node, x, y, on, picked, far, reached, pick }: BoxProps): JSX.Element {
   const name = `node ${node.state}${node.running ? " running" : ""}${on ? " on" : ""}${picked ? " picked" : ""}`;
   return (
-    <g class={name} transform={`translate(${x} ${y})`} role="button" tabIndex={0} data-node={node.full_name}
+    <g class={name} transform={`translate(${x} ${y})`} role="button" tabindex={reached ? 0 : -1} data-node={node.full_name} data-id={node.id}
       aria-description={`${KIND_WORD[node.kind] ?? node.kind}, ${node.state}`} aria-pressed={picked}
       onClick={() => pick(node.id)} onKeyDown={(event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); pick(node.id); } }}>
       <rect class="box" width={NODE.width} height={NODE.height} rx="8" />
@@ -93,7 +96,7 @@ function Definition({ node }: { node: GraphNode }): JSX.Element | null {
   return (
     <>
       <button type="button" class="small" aria-expanded={open} style={{ justifySelf: "start" }} onClick={() => setOpen(!open)}>{open ? "Hide its definition" : "Its definition"}</button>
-      {open ? found.error ? <Failure error={found.error} /> : found.value ? <pre class="code wrap" tabIndex={0}>{found.value}</pre> : <Spinner /> : null}
+      {open ? found.error ? <Failure error={found.error} /> : found.value ? <Sql text={found.value} label="Definition" /> : <Spinner /> : null}
     </>
   );
 }
@@ -110,14 +113,14 @@ function Details({ node, close, changed, up, down }: { node: GraphNode; close: (
     ["Connected", `${up} upstream, ${down} downstream`],
   ];
   return (
-    <aside aria-label={node.name} onPointerDown={(event) => event.stopPropagation()} onWheel={(event) => event.stopPropagation()}>
+    <aside aria-label={node.name} onKeyDown={(event) => { if (event.key === "Escape") close(); }}>
       <header>
         <div style={{ display: "flex", gap: "8px", alignItems: "center" }}>
           <Icon name={KIND_ICON[node.kind] ?? "table"} />
           <h2 class="ellipsis">{node.name}</h2>
           <button type="button" class="plain small" style={{ marginLeft: "auto" }} onClick={close} aria-label="Close"><Icon name="close" size={14} /></button>
         </div>
-        <div><Badge state={node.running ? "running" : node.state} /></div>
+        <div><Badge state={node.running ? "running" : node.kind === "DYNAMIC_TABLE" && node.state === "ok" ? "fresh" : node.state} /></div>
       </header>
       <div class="body">
         {node.message ? <div class="error">{node.message}</div> : null}
@@ -134,10 +137,16 @@ function Details({ node, close, changed, up, down }: { node: GraphNode; close: (
   );
 }
 
+function leftmost(layout: Layout, seen: (id: string) => boolean): string | undefined {
+  let [found, least]: [string | undefined, number] = [undefined, Number.POSITIVE_INFINITY];
+  for (const [id, at] of layout.nodes) if (at.x * 1e6 + at.y < least && seen(id)) [found, least] = [id, at.x * 1e6 + at.y];
+  return found;
+}
+
 export function GraphPage(): JSX.Element {
   const before = useRef<GraphData | undefined>(undefined);
   const { value, error, again } = useAnswer(async () => (before.current = keepSame(before.current, await getJson<GraphData>("/graph"))), []);
-  useLive(["rows", "refreshes", "tasks", "objects"], again, 2000);
+  useLive(["rows", "refreshes", "tasks", "objects", "time"], again, 2000);
   const [search, setSearch] = useState("");
   const [schema, setSchema] = useState("");
   const [picked, setPicked] = useState<string | null>(place.value.query.get("select"));
@@ -145,6 +154,9 @@ export function GraphPage(): JSX.Element {
   const [view, setView] = useState<View>({ x: 24, y: 24, scale: 1 });
   const stage = useRef<HTMLDivElement>(null);
   const drag = useRef<{ x: number; y: number; moved: boolean } | null>(null);
+  // Until somebody moves it, the whole graph is fitted to the window.
+  const touched = useRef(false);
+  const [reached, setReached] = useState<string | null>(null);
 
   const shape = value ? `${grouped ? "groups" : ""}|${schema}|${value.nodes.map((node) => node.id).join()}|${value.edges.map(edgeKey).join()}` : "";
   const kept = useMemo(() => (value?.nodes ?? []).filter((node) => !schema || `${node.database}.${node.schema}` === schema || (!node.schema && node.kind === "SOURCE")), [value, schema]);
@@ -159,24 +171,51 @@ export function GraphPage(): JSX.Element {
   const pick = useCallback((id: string) => { if (!drag.current?.moved) setPicked((before) => (before === id ? null : id)); }, []);
 
   const fit = useCallback((least = 0.08) => {
+    touched.current = false;
     const element = stage.current;
     if (!element || layout.width <= 0) return;
     const scale = Math.min(1, Math.max(least, Math.min((element.clientWidth - 48) / layout.width, (element.clientHeight - 96) / layout.height)));
     setView({ scale, x: Math.max(24, (element.clientWidth - layout.width * scale) / 2), y: Math.max(24, (element.clientHeight - 48 - layout.height * scale) / 2) });
   }, [layout]);
+  const begin = useCallback(() => fit(layout.nodes.size <= FEW ? READABLE : undefined), [fit]);
   // In a narrow window a graph of few objects begins where it can be read; the button shows all of it.
-  useEffect(() => fit(layout.nodes.size <= FEW ? READABLE : undefined), [fit]);
+  useEffect(begin, [begin]);
 
-  // What was chosen does not stand behind the panel that tells of it.
+  /** Moves as little as shows a node whole. */
+  const reveal = useCallback((id: string, asked = false): void => {
+    const [element, at] = [stage.current, layout.nodes.get(id)];
+    if (!element || !at) return;
+    setView((before) => {
+      const into = (place: number, size: number, room: number, shift: number): number => {
+        const start = place * before.scale + shift;
+        const end = start + size * before.scale;
+        return start < AROUND ? shift + AROUND - start : end > room - AROUND ? shift - (end - room + AROUND) : shift;
+      };
+      const [x, y] = [into(at.x, NODE.width, element.clientWidth, before.x), into(at.y, NODE.height, element.clientHeight, before.y)];
+      if (x === before.x && y === before.y) return before;
+      touched.current ||= asked;
+      return { ...before, x, y };
+    });
+  }, [layout]);
   useEffect(() => {
-    const [element, at] = [stage.current, picked ? layout.nodes.get(picked) : undefined];
-    if (!element || !at || element.clientWidth <= NARROW) return;
-    setView((before) => ({ ...before, x: Math.min(before.x, element.clientWidth - PANEL - (at.x + NODE.width) * before.scale) }));
-  }, [picked, layout]);
+    const element = stage.current;
+    if (!element) return undefined;
+    const watch = new ResizeObserver(() => {
+      if (!touched.current) begin();
+      else if (picked) reveal(picked);
+    });
+    watch.observe(element);
+    return () => watch.disconnect();
+  }, [begin, picked, value === undefined]);
+  useEffect(() => { if (picked) reveal(picked); }, [picked, reveal]);
+  useEffect(() => {
+    if (reached) stage.current?.querySelector<SVGGElement>(`[data-id="${CSS.escape(reached)}"]`)?.focus();
+  }, [reached, view]);
 
   const zoom = (by: number, cx?: number, cy?: number): void => {
     const element = stage.current;
     if (!element) return;
+    touched.current = true;
     const x = cx ?? element.clientWidth / 2;
     const y = cy ?? element.clientHeight / 2;
     setView((before) => {
@@ -192,7 +231,7 @@ export function GraphPage(): JSX.Element {
       event.preventDefault();
       const area = element.getBoundingClientRect();
       if (event.ctrlKey || event.metaKey || Math.abs(event.deltaY) >= 50) zoom(Math.exp(-event.deltaY / 500), event.clientX - area.left, event.clientY - area.top);
-      else setView((before) => ({ ...before, x: before.x - event.deltaX, y: before.y - event.deltaY }));
+      else { touched.current = true; setView((before) => ({ ...before, x: before.x - event.deltaX, y: before.y - event.deltaY })); }
     };
     element.addEventListener("wheel", wheel, { passive: false });
     return () => element.removeEventListener("wheel", wheel);
@@ -204,6 +243,7 @@ export function GraphPage(): JSX.Element {
     const [dx, dy] = [event.clientX - from.x, event.clientY - from.y];
     if (!from.moved && Math.hypot(dx, dy) < 4) return;
     drag.current = { x: event.clientX, y: event.clientY, moved: true };
+    touched.current = true;
     setView((before) => ({ ...before, x: before.x + dx, y: before.y + dy }));
   };
 
@@ -240,7 +280,22 @@ export function GraphPage(): JSX.Element {
     const at = first ? layout.nodes.get(first.id) : undefined;
     if (event.key !== "Enter" || !first || !at || !stage.current) return;
     setPicked(first.id);
+    touched.current = true;
     setView({ scale: 1, x: stage.current.clientWidth / 2 - at.x - NODE.width / 2, y: stage.current.clientHeight / 2 - at.y });
+  };
+  // The Tab key leads to one node: where somebody was, or the first from the left. Arrow keys lead to the others.
+  const tabbed = [reached, picked].find((id) => id && seen(id)) ?? leftmost(layout, seen);
+  const key = (event: KeyboardEvent): void => {
+    const id = event.target instanceof Element ? event.target.closest<SVGGElement>("[data-id]")?.dataset["id"] : undefined;
+    if (id && isWay(event.key)) {
+      const next = neighbour(id, event.key, layout.nodes, value.edges);
+      if (next) { setReached(next); reveal(next, true); }
+    } else if (event.key === "+" || event.key === "=") zoom(1.25);
+    else if (event.key === "-") zoom(0.8);
+    else if (event.key === "0") fit();
+    else if (event.key === "Escape" && picked) setPicked(null);
+    else return;
+    event.preventDefault();
   };
   return (
     <div class="graph-page">
@@ -252,7 +307,8 @@ export function GraphPage(): JSX.Element {
           {schemas.map((one) => <option key={one}>{one}</option>)}
         </select>
       </Head>
-      <div class="stage" ref={stage} onPointerDown={(event) => { drag.current = { x: event.clientX, y: event.clientY, moved: false }; }} onPointerMove={move}
+      <div class={`with-panel${node ? " told" : ""}`}>
+      <div class="stage" ref={stage} onKeyDown={key} onPointerDown={(event) => { drag.current = { x: event.clientX, y: event.clientY, moved: false }; }} onPointerMove={move}
         onPointerUp={() => setTimeout(() => { drag.current = null; }, 0)}>
         {kept.length === 0 ? <Empty icon="graph" title="Nothing to draw yet">Tables and what is made from them show here.</Empty> : null}
         <svg class={`map${far ? " far" : ""}${focused ? " focused" : ""}${node ? " chosen" : ""}`} role="group" aria-label="Objects and how data flows between them">
@@ -262,19 +318,20 @@ export function GraphPage(): JSX.Element {
             {drawn.map((edge) => <EdgePath key={edgeKey(edge)} d={layout.paths.get(edgeKey(edge)) ?? ""} flow={flows(edge.target)} on={onWay(edge)} />)}
             {kept.map((one) => {
               const at = layout.nodes.get(one.id);
-              return at && seen(one.id) ? <NodeBox key={one.id} node={one} x={at.x} y={at.y} on={lit(one.id)} picked={one.id === picked} far={far} pick={pick} /> : null;
+              return at && seen(one.id) ? <NodeBox key={one.id} node={one} x={at.x} y={at.y} on={lit(one.id)} picked={one.id === picked} far={far} reached={one.id === tabbed} pick={pick} /> : null;
             })}
           </g>
         </svg>
         <div class="zoom">
-          <button type="button" onClick={() => zoom(1.25)} aria-label="Nearer">+</button>
-          <button type="button" onClick={() => zoom(0.8)} aria-label="Farther">−</button>
-          <button type="button" onClick={() => fit()} aria-label="Show everything">⤢</button>
+          <button type="button" onClick={() => zoom(1.25)} aria-label="Nearer" title="Nearer (+)">+</button>
+          <button type="button" onClick={() => zoom(0.8)} aria-label="Farther" title="Farther (−)">−</button>
+          <button type="button" onClick={() => fit()} aria-label="Show everything" title="Show everything (0)">⤢</button>
         </div>
         <div class="legend" aria-hidden="true">
           {[["ok", "fresh"], ["late", "late"], ["failed", "failed"], ["idle", "suspended"]].map(([tone, word]) => <span key={word}><i style={{ background: `var(--${tone})` }} />{word}</span>)}
         </div>
-        {node && around ? <Details node={node} close={() => setPicked(null)} changed={again} up={around.up.size} down={around.down.size} /> : null}
+      </div>
+      {node && around ? <Details node={node} close={() => setPicked(null)} changed={again} up={around.up.size} down={around.down.size} /> : null}
       </div>
     </div>
   );

@@ -100,7 +100,7 @@ function Recent({ rows }: { rows: Refresh[] }): JSX.Element {
 
 export function Home(): JSX.Element {
   const { value, error, again } = useAnswer(() => getJson<HomeData>("/home"), []);
-  useLive(["rows", "refreshes", "tasks", "quality", "objects"], again, 3000);
+  useLive(["rows", "refreshes", "tasks", "quality", "objects", "time"], again, 3000);
   const rates = value?.rates;
   const arrived = value?.ingest.rows;
   const series = useMemo(() => {

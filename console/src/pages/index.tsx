@@ -7,7 +7,6 @@ import { Home } from "./home";
 
 const LATER: Record<string, () => Promise<ComponentType>> = {
   graph: async () => (await import("./graph")).GraphPage,
-  worksheet: async () => (await import("./worksheet")).Worksheet,
   table: async () => (await import("./table")).TablePage,
   tables: async () => (await import("./lists")).Tables,
   tasks: async () => (await import("./lists")).Tasks,
@@ -36,13 +35,30 @@ function Later({ load }: { load: () => Promise<ComponentType> }): JSX.Element {
 
 const TITLES: Record<string, string> = { people: "Users and roles", products: "Data products" };
 
-export function Pages(): JSX.Element {
-  const { page } = place.value;
+const loadWorksheet = async (): Promise<ComponentType> => (await import("./worksheet")).Worksheet;
+
+/** Worksheets stay when somebody looks at another page: what runs goes on, and results are there afterwards. */
+export function KeptWorksheet(): JSX.Element | null {
+  const here = place.value.page === "worksheet";
+  const [wanted, setWanted] = useState(here);
   useEffect(() => {
-    const title = TITLES[page] ?? page[0]?.toUpperCase() + page.slice(1);
+    if (!here) return;
+    setWanted(true);
+    document.title = "Worksheet · Snowmelt";
+  }, [here]);
+  return wanted ? <div class="kept" hidden={!here}><Later load={loadWorksheet} /></div> : null;
+}
+
+export function Pages(): JSX.Element {
+  const { page, parts } = place.value;
+  // Of one table nothing stays on the page of another.
+  const one = page === "table" ? parts.slice(0, 3).join("\u0000") : "";
+  useEffect(() => {
+    const title = TITLES[page] ?? (page === "table" ? parts[2] : undefined) ?? page[0]?.toUpperCase() + page.slice(1);
     document.title = `${title} · Snowmelt`;
-  }, [page]);
+    document.getElementById("main")?.scrollTo(0, 0);
+  }, [page, one]);
   if (page === "home") return <Home />;
   const load = LATER[page];
-  return load ? <Later load={load} key={page} /> : <Empty icon="search" title="There is no such page" />;
+  return load ? <Later load={load} key={`${page}\u0000${one}`} /> : <Empty icon="search" title="There is no such page" />;
 }

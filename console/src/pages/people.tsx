@@ -1,61 +1,124 @@
+/** Who there is, and which roles they have; what a role may do, and who has it. */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { query, quoted, run, type Row } from "../api";
-import { ago } from "../format";
+import { ago, dayAndClock } from "../format";
 import { useLive } from "../live";
-import { Action, Badge, Card, Empty, Failure, Head, Icon, Spinner, useAnswer } from "../ui/parts";
+import { go, href, place } from "../router";
+import { who } from "../state";
+import { confirmed } from "../ui/dialog";
+import { Beside, Detail, Listing, PickName, type ListColumn } from "../ui/listing";
+import { Action, Badge, Card, Empty, Failure, Head, Spinner, useAnswer } from "../ui/parts";
 
-function Rights({ role, close }: { role: string; close: () => void }): JSX.Element {
-  const found = useAnswer(() => query(`SHOW GRANTS TO ROLE ${quoted(role)}`), [role]);
+const WAYS = [["has_password", "password"], ["has_rsa_public_key", "key pair"], ["has_pat", "token"]] as const;
+const nameOf = (row: Row): string => String(row["name"]);
+const isDisabled = (row: Row): boolean => String(row["disabled"]) === "true";
+const waysOf = (row: Row): string => WAYS.filter(([key]) => String(row[key]) === "true").map(([, word]) => word).join(", ") || "–";
+
+/** Chooses one of some names, and does something with it. */
+function Give({ label, names, give }: { label: string; names: string[]; give: (name: string) => Promise<unknown> }): JSX.Element | null {
+  const [name, setName] = useState("");
+  if (!names.length) return null;
   return (
-    <Card title={`What ${role} may do`} more={<button type="button" class="plain small" aria-label="Close" onClick={close}><Icon name="close" size={14} /></button>} body={false}>
-      {found.error ? <div class="body"><Failure error={found.error} /></div> : !found.value ? <Spinner /> : !found.value.length ? <Empty title="Nothing was granted to it" /> : (
-        <div class="scroll-x"><table class="list"><thead><tr><th>Privilege</th><th>On</th><th>Name</th></tr></thead>
-          <tbody>{found.value.slice(0, 300).map((row, index) => <tr key={index}><td>{row["privilege"]}</td><td class="muted">{String(row["granted_on"]).toLowerCase()}</td><td class="clip ellipsis">{row["name"]}</td></tr>)}</tbody></table></div>
-      )}
-    </Card>
+    <div class="give">
+      <select aria-label={label} value={name} onChange={(event) => setName(event.currentTarget.value)}>
+        <option value="">{label}</option>{names.map((one) => <option key={one}>{one}</option>)}
+      </select>
+      {name ? <Action label="Grant" kind="small" done={`Granted ${name}.`} act={() => give(name).then(() => setName(""))} /> : null}
+    </div>
+  );
+}
+
+const revoke = (role: string, of: string): Promise<boolean> => confirmed("Take the role away?", `${of} loses ${role}, and what it allows, at once.`, "Take it away");
+
+function OneUser({ row, roles, close, again }: { row: Row; roles: Row[]; close: () => void; again: () => void }): JSX.Element {
+  const name = nameOf(row);
+  const found = useAnswer(() => query(`SHOW GRANTS TO USER ${quoted(name)}`), [name]);
+  const has = (found.value ?? []).map((one) => String(one["role"] ?? one["name"]));
+  const changed = (): void => { found.again(); again(); };
+  const facts: [string, string | null][] = [
+    ["Logs in as", String(row["login_name"] ?? name)], ["With", waysOf(row)], ["Last log-in", row["last_success_login"] ? dayAndClock(row["last_success_login"]) : "never"],
+    ["Email", row["email"] ? String(row["email"]) : null], ["Begins with", [row["default_role"], row["default_warehouse"], row["default_namespace"]].filter(Boolean).join(", ") || null],
+    ["Made", dayAndClock(row["created_on"])], ["Comment", row["comment"] ? String(row["comment"]) : null],
+  ];
+  const disabled = isDisabled(row);
+  return (
+    <Detail title={name} close={close} acts={
+      <Action label={disabled ? "Enable" : "Disable"} kind="small"
+        {...(disabled ? {} : { ask: () => confirmed(`Disable ${name}?`, "Nobody logs in as this user any more, and sessions of this user end.", "Disable") })}
+        act={() => run(`ALTER USER ${quoted(name)} SET DISABLED = ${disabled ? "FALSE" : "TRUE"}`).then(changed)} />
+    }>
+      <dl class="meta"><dt>State</dt><dd><Badge state={disabled ? "disabled" : "active"} /></dd>{facts.map(([label, value]) => (value === null ? null : <><dt key={label}>{label}</dt><dd>{value}</dd></>))}</dl>
+      <section class="roles-of"><h3>Roles</h3>
+        {found.error ? <Failure error={found.error} /> : !found.value ? <Spinner /> : has.length ? <ul>{has.map((role) => (
+          <li key={role}><span>{role}</span><Action label="Revoke" kind="small plain" ask={() => revoke(role, name)} done={`Revoked ${role}.`} act={() => run(`REVOKE ROLE ${quoted(role)} FROM USER ${quoted(name)}`).then(changed)} /></li>
+        ))}</ul> : <p class="muted">None but PUBLIC.</p>}
+        {found.value ? <Give label="Grant a role" names={roles.map(nameOf).filter((role) => role !== "PUBLIC" && !has.includes(role))} give={(role) => run(`GRANT ROLE ${quoted(role)} TO USER ${quoted(name)}`).then(changed)} /> : null}
+      </section>
+    </Detail>
+  );
+}
+
+function OneRole({ name, users, close, again }: { name: string; users: Row[]; close: () => void; again: () => void }): JSX.Element {
+  const rights = useAnswer(() => query(`SHOW GRANTS TO ROLE ${quoted(name)}`), [name]);
+  const holders = useAnswer(() => query(`SHOW GRANTS OF ROLE ${quoted(name)}`).catch((): Row[] => []), [name]);
+  const has = (holders.value ?? []).map((row) => ({ kind: String(row["granted_to"]).toUpperCase(), name: String(row["grantee_name"]) }));
+  const changed = (): void => { holders.again(); again(); };
+  const columns: ListColumn[] = [
+    { label: "Privilege", by: (row) => row["privilege"], show: (row) => row["privilege"] }, { label: "On", by: (row) => row["granted_on"], show: (row) => <span class="muted">{String(row["granted_on"]).toLowerCase().replaceAll("_", " ")}</span> },
+    { label: "Name", by: (row) => row["name"], show: (row) => <span title={String(row["name"])}>{row["name"]}</span> },
+  ];
+  return (
+    <Detail title={name} close={close}>
+      <section class="roles-of"><h3>Who has it</h3>
+        {!holders.value ? <Spinner /> : has.length ? <ul>{has.map((one) => (
+          <li key={one.kind + one.name}><span>{one.name} <span class="faint">{one.kind.toLowerCase()}</span></span>{one.kind === "USER" ? <Action label="Revoke" kind="small plain" ask={() => revoke(name, one.name)} done={`Revoked from ${one.name}.`} act={() => run(`REVOKE ROLE ${quoted(name)} FROM USER ${quoted(one.name)}`).then(changed)} /> : null}</li>
+        ))}</ul> : <p class="muted">{name === "PUBLIC" ? "Everybody." : "Nobody."}</p>}
+        {holders.value && name !== "PUBLIC" ? <Give label="Grant it to a user" names={users.map(nameOf).filter((user) => !has.some((one) => one.kind === "USER" && one.name === user))} give={(user) => run(`GRANT ROLE ${quoted(name)} TO USER ${quoted(user)}`).then(changed)} /> : null}
+      </section>
+      <section class="roles-of"><h3>What it may do</h3>
+        {rights.error ? <Failure error={rights.error} /> : !rights.value ? <Spinner /> : rights.value.length ? <Listing rows={rights.value} columns={columns} label={`What ${name} may do`} keyOf={(row) => `${row["privilege"]} ${row["granted_on"]} ${row["name"]}`} /> : <p class="muted">Nothing was granted to it.</p>}
+      </section>
+    </Detail>
   );
 }
 
 export function People(): JSX.Element {
   const users = useAnswer(() => query("SHOW USERS"), []);
   const roles = useAnswer(() => query("SHOW ROLES"), []);
-  const [picked, setPicked] = useState<string | null>(null);
-  useLive(["objects"], () => { users.again(); roles.again(); }, 3000);
-  const disabled = (row: Row): boolean => String(row["disabled"]) === "true";
+  const again = (): void => { users.again(); roles.again(); };
+  useLive(["objects"], again, 3000);
+  const [kind, name] = place.value.parts;
+  const pick = (of: string, one: string | null): void => go(one === null || (of === kind && one === name) ? href("people") : href("people", of, one));
+  const user = kind === "user" ? users.value?.find((row) => nameOf(row) === name) : undefined;
+  const role = kind === "role" ? roles.value?.find((row) => nameOf(row) === name) : undefined;
+  const userColumns: ListColumn[] = [
+    { label: "User", by: nameOf, show: (row) => <span class="named"><PickName name={nameOf(row)} picked={user === row} pick={() => pick("user", nameOf(row))} />{nameOf(row) === who.value?.user ? <span class="faint">you</span> : null}</span> },
+    { label: "State", by: (row) => row["disabled"], show: (row) => <Badge state={isDisabled(row) ? "disabled" : "active"} /> }, { label: "Default role", by: (row) => row["default_role"], show: (row) => row["default_role"] },
+    { label: "Logs in with", by: waysOf, show: (row) => <span class="muted">{waysOf(row)}</span> }, { label: "Last log-in", by: (row) => row["last_success_login"], show: (row) => <span class="muted">{ago(row["last_success_login"])}</span> },
+  ];
+  const roleColumns: ListColumn[] = [
+    { label: "Role", by: nameOf, show: (row) => <PickName name={nameOf(row)} picked={role === row} pick={() => pick("role", nameOf(row))} /> },
+    ...([["Users", "assigned_to_users"], ["Granted to roles", "granted_to_roles"], ["Has roles", "granted_roles"]] as const).map(([label, key]): ListColumn => ({ label, right: true, by: (row) => row[key], show: (row) => row[key] })),
+    { label: "Owner", by: (row) => row["owner"], show: (row) => <span class="muted">{row["owner"]}</span> }, { label: "Comment", by: (row) => row["comment"], show: (row) => <span class="muted">{row["comment"]}</span> },
+  ];
   return (
     <>
       <Head title="Users and roles" />
       <div class="content">
-        <Card title="Users" body={false}>
-          {users.error ? <div class="body"><Failure error={users.error} /></div> : !users.value ? <Spinner /> : users.value.length === 0 ? <Empty icon="people" title="Your role may not see users" /> : (
-            <div class="scroll-x"><table class="list">
-              <thead><tr><th>User</th><th>State</th><th>Default role</th><th>Logs in with</th><th>Last log-in</th><th><span class="visually-hidden">Actions</span></th></tr></thead>
-              <tbody>{users.value.map((row) => (
-                <tr key={String(row["name"])}>
-                  <td><b style={{ fontWeight: 540 }}>{row["name"]}</b></td><td><Badge state={disabled(row) ? "disabled" : "active"} /></td><td>{row["default_role"]}</td>
-                  <td class="muted">{[["has_password", "password"], ["has_rsa_public_key", "key pair"], ["has_pat", "token"]].filter(([key]) => String(row[key ?? ""]) === "true").map(([, word]) => word).join(", ") || "–"}</td>
-                  <td class="muted">{ago(row["last_success_login"])}</td>
-                  <td class="number"><Action label={disabled(row) ? "Enable" : "Disable"} kind="small" act={() => run(`ALTER USER ${quoted(String(row["name"]))} SET DISABLED = ${disabled(row) ? "FALSE" : "TRUE"}`).then(users.again)} /></td>
-                </tr>
-              ))}</tbody>
-            </table></div>
-          )}
-        </Card>
-        {picked ? <Rights role={picked} close={() => setPicked(null)} key={picked} /> : null}
-        <Card title="Roles" body={false}>
-          {roles.error ? <div class="body"><Failure error={roles.error} /></div> : !roles.value ? <Spinner /> : (
-            <div class="scroll-x"><table class="list">
-              <thead><tr><th>Role</th><th class="number">Users</th><th class="number">Granted to roles</th><th class="number">Has roles</th><th>Owner</th></tr></thead>
-              <tbody>{roles.value.map((row) => (
-                <tr key={String(row["name"])}>
-                  <td><button type="button" class="plain small" style={{ padding: 0, color: "var(--accent)" }} onClick={() => setPicked(String(row["name"]))}>{row["name"]}</button></td>
-                  <td class="number">{row["assigned_to_users"]}</td><td class="number">{row["granted_to_roles"]}</td><td class="number">{row["granted_roles"]}</td><td class="muted">{row["owner"]}</td>
-                </tr>
-              ))}</tbody>
-            </table></div>
-          )}
-        </Card>
+        <Beside detail={user ? <OneUser row={user} roles={roles.value ?? []} close={() => pick("user", null)} again={again} key={`u${name}`} />
+          : role ? <OneRole name={nameOf(role)} users={users.value ?? []} close={() => pick("role", null)} again={again} key={`r${name}`} /> : null}>
+          <div style={{ display: "grid", gap: "16px" }}>
+            <Card title="Users" body={false}>
+              {users.error ? <div class="body"><Failure error={users.error} /></div> : !users.value ? <Spinner /> : users.value.length === 0 ? <Empty icon="people" title="Your role may not see users" />
+                : <Listing rows={users.value} columns={userColumns} keyOf={nameOf} label="Users" picked={kind === "user" ? name : null} pick={(one) => pick("user", one)} />}
+            </Card>
+            <Card title="Roles" body={false}>
+              {roles.error ? <div class="body"><Failure error={roles.error} /></div> : !roles.value ? <Spinner />
+                : <Listing rows={roles.value} columns={roleColumns} keyOf={nameOf} label="Roles" picked={kind === "role" ? name : null} pick={(one) => pick("role", one)} />}
+            </Card>
+          </div>
+        </Beside>
       </div>
     </>
   );

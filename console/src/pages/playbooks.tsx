@@ -7,6 +7,7 @@ import { getJson, postJson } from "../api";
 import { ago } from "../format";
 import { useLive } from "../live";
 import { go, href, place } from "../router";
+import { confirmed } from "../ui/dialog";
 import { Action, Badge, Card, Empty, Failure, Head, Spinner, useAnswer } from "../ui/parts";
 
 interface Listed { run: string; playbook: string; status: string; began_at: string; last_at: string; problem: string; working: boolean }
@@ -159,7 +160,7 @@ function OneRun({ run }: { run: string }): JSX.Element {
     <>
       <Head title={value.title} badge={<Standing status={value.status} />} crumbs={<><a href={href("playbooks")}>Playbooks</a><span>/</span><span>{run}</span></>}>
         {!ended && !value.working && !value.question ? <Action label={value.status === "aborting" ? "Go on undoing" : "Resume"} icon="play" act={() => send({ action: "resume" })} /> : null}
-        {!ended && !value.working ? <Action label="Undo the run" icon="history" kind="danger" act={() => send({ action: "abort" })} /> : null}
+        {!ended && !value.working ? <Action label="Undo the run" icon="history" kind="danger" ask={() => confirmed("Undo the run?", "Everything that it made is taken back, the newest first.", "Undo it")} act={() => send({ action: "abort" })} /> : null}
       </Head>
       <div class="content">
         {value.problem && !value.question ? <div class="error" role="alert">{value.problem}</div> : null}

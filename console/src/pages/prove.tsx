@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import { run } from "../api";
 import { count, dayAndClock } from "../format";
 import { qualified, type Named } from "../graph/actions";
+import { Dialog, DialogHead } from "../ui/dialog";
 import { Badge, Failure, Icon } from "../ui/parts";
 
 type Proof = Record<string, unknown>;
@@ -37,26 +38,23 @@ export function Prove({ node }: { node: Named }): JSX.Element {
     }
     setBusy(false);
   };
+  const close = (): void => { setProof(null); setError(null); };
   return (
     <>
       <button type="button" disabled={busy} onClick={() => void prove()}>
         {busy ? <span class="spinner" /> : <Icon name="check" size={14} />}Prove
       </button>
       {proof || error ? (
-        <div class="dialog-back" onClick={() => { setProof(null); setError(null); }}>
-          <div class="dialog" role="dialog" aria-modal="true" aria-label={`Proof of ${node.name}`} onClick={(event) => event.stopPropagation()}>
-            <div style={{ padding: "16px 20px", display: "grid", gap: "12px", overflow: "auto" }}>
-              <div style={{ display: "flex", gap: "10px", alignItems: "center" }}>
-                <h2>{node.name} and its query</h2>
-                {proof ? <Badge state={holds(proof) ? "ok" : "failed"}>{holds(proof) ? "equal" : "differ"}</Badge> : null}
-                <button type="button" class="plain small" style={{ marginLeft: "auto" }} autoFocus onClick={() => { setProof(null); setError(null); }} aria-label="Close"><Icon name="close" size={14} /></button>
-              </div>
-              {error ? <Failure error={error} /> : null}
-              {proof ? <p class="muted">Its query was computed again, as of the table’s data timestamp, and compared with the table row by row.</p> : null}
-              {proof ? <dl class="meta">{Object.entries(proof).filter(([, value]) => value !== null && !(Array.isArray(value) && value.length === 0)).map(([key, value]) => <><dt key={key}>{word(key)}</dt><dd>{shown(key, value)}</dd></>)}</dl> : null}
-            </div>
+        <Dialog label={`Proof of ${node.name}`} close={close}>
+          <DialogHead title={`${node.name} and its query`} close={close}>
+            {proof ? <Badge state={holds(proof) ? "ok" : "failed"}>{holds(proof) ? "equal" : "differ"}</Badge> : null}
+          </DialogHead>
+          <div class="body">
+            {error ? <Failure error={error} /> : null}
+            {proof ? <p class="muted">Its query was computed again, as of the table’s data timestamp, and compared with the table row by row.</p> : null}
+            {proof ? <dl class="meta">{Object.entries(proof).filter(([, value]) => value !== null && !(Array.isArray(value) && value.length === 0)).map(([key, value]) => <><dt key={key}>{word(key)}</dt><dd>{shown(key, value)}</dd></>)}</dl> : null}
           </div>
-        </div>
+        </Dialog>
       ) : null}
     </>
   );

@@ -1,12 +1,15 @@
 /** One look at a result: bars by name, or a line over time. */
 import type { JSX } from "preact";
-import { useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Column, Value } from "../api";
-import { instant, short } from "../format";
+import { count, instant, short } from "../format";
 import { Chart } from "../ui/chart";
-import { Empty } from "../ui/parts";
+import type { Source } from "../ui/grid";
+import { Empty, Spinner } from "../ui/parts";
 
+/** Bars, and points of a line. */
 const MOST = 40;
+const DRAWN = 5000;
 const isNumber = (column: Column): boolean => column.kind === "NUMBER" || column.kind === "FLOAT";
 const isTime = (column: Column): boolean => column.kind.startsWith("TIMESTAMP") || column.kind === "DATE";
 
@@ -19,7 +22,25 @@ export function chosen(columns: Column[]): { x: number; y: number } | null {
   return y < 0 ? null : { x, y };
 }
 
-export function QuickChart({ columns, rows }: { columns: Column[]; rows: Value[][] }): JSX.Element {
+/** The rows to draw: those that came with the answer, and more of a longer one. */
+function useRows(source: Source): Value[][] | null {
+  const [more, setMore] = useState<Value[][] | null>(null);
+  const all = source.first.length >= Math.min(source.count, DRAWN);
+  useEffect(() => {
+    if (all) return undefined;
+    let here = true;
+    source.fetch(0, DRAWN).then((rows) => { if (here) setMore(rows); }, () => { if (here) setMore(source.first); });
+    return () => { here = false; };
+  }, [source]);
+  return all ? source.first : more;
+}
+
+export function QuickChart({ source }: { source: Source }): JSX.Element {
+  const rows = useRows(source);
+  return rows ? <Drawn columns={source.columns} rows={rows} count={source.count} /> : <Spinner label="Reading rows" />;
+}
+
+function Drawn({ columns, rows, count: all }: { columns: Column[]; rows: Value[][]; count: number }): JSX.Element {
   const first = useMemo(() => chosen(columns), [columns]);
   const [x, setX] = useState(first?.x ?? 0);
   const [y, setY] = useState(first?.y ?? 0);
@@ -50,7 +71,8 @@ export function QuickChart({ columns, rows }: { columns: Column[]; rows: Value[]
       <div class="choices">
         {choose("Across", x, setX)}
         {choose("Value", y, setY, isNumber)}
-        {rows.length > MOST && !line ? <span class="faint">the first {MOST} rows</span> : null}
+        {line ? rows.length < all ? <span class="faint">the first {count(rows.length)} of {count(all)} rows</span> : null
+          : all > MOST ? <span class="faint">the first {MOST} of {count(all)} rows</span> : null}
       </div>
       {line ? <Chart times={line.times} lines={line.lines} height={240} format={short} label={`${columns[y]?.name} over ${across?.name}`} /> : (
         <svg width="100%" height={bars.length * 24 + 8} role="img" aria-label={`${columns[y]?.name} by ${across?.name}`}>

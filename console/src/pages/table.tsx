@@ -2,11 +2,12 @@ import "./table.css";
 import "./home.css";
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { query, run, statements, type Row, type Value } from "../api";
-import { ago, bytes, count, dayAndClock, duration, instant, short, typeName } from "../format";
-import { deeds, perform, qualified, type Named } from "../graph/actions";
+import { query, quoted, run, statements, type Row, type Value } from "../api";
+import { ago, bytes, count, dayAndClock, duration, instant, plural, short, typeName } from "../format";
+import { deeds, fullName, perform, qualified, type Named } from "../graph/actions";
 import { useLive } from "../live";
 import { href, place } from "../router";
+import { Sql } from "../sql/shown";
 import { Chart } from "../ui/chart";
 import { ResultGrid } from "../ui/grid";
 import { Action, Badge, Card, Empty, Failure, Head, Icon, KIND_WORD, Spinner, useAnswer } from "../ui/parts";
@@ -28,17 +29,17 @@ const parsed = (value: Value | undefined): Record<string, unknown> => {
   }
 };
 
-/** What a page of a table begins with: what kind it is, and how it stands. */
+const KINDS: [string, string][] = [["DYNAMIC_TABLE", "DYNAMIC TABLES"], ["TABLE", "TABLES"], ["VIEW", "VIEWS"], ["STREAM", "STREAMS"]];
+
+/** What a page of a table begins with: what kind it is, and how it stands. LIKE is for any case: the name decides. */
 async function loadHead(node: Named): Promise<{ kind: string; row: Row }> {
-  const where = `LIKE '${node.name.replaceAll("'", "''").replaceAll("_", "\\\\_").replaceAll("%", "\\\\%")}' IN SCHEMA "${node.database}"."${node.schema}"`;
-  const dynamic = (await optional(`SHOW DYNAMIC TABLES ${where}`))[0];
-  if (dynamic) return { kind: "DYNAMIC_TABLE", row: dynamic };
-  const table = (await optional(`SHOW TABLES ${where}`))[0];
-  if (table) return { kind: "TABLE", row: table };
-  const view = (await optional(`SHOW VIEWS ${where}`))[0];
-  if (view) return { kind: "VIEW", row: view };
-  const stream = (await optional(`SHOW STREAMS ${where}`))[0];
-  return stream ? { kind: "STREAM", row: stream } : { kind: "NONE", row: {} };
+  const pattern = node.name.replaceAll("'", "''").replaceAll("_", "\\\\_").replaceAll("%", "\\\\%");
+  for (const [kind, plural] of KINDS) {
+    const found = await optional(`SHOW ${plural} LIKE '${pattern}' IN SCHEMA ${quoted(node.database ?? "")}.${quoted(node.schema ?? "")}`);
+    const row = found.find((one) => one["name"] === node.name);
+    if (row) return { kind, row };
+  }
+  return { kind: "NONE", row: {} };
 }
 
 interface Refresh {
@@ -64,7 +65,7 @@ async function loadRefreshes(node: Named): Promise<Refresh[]> {
   });
 }
 
-const quotedDatabase = (node: Named): string => `"${(node.database ?? "").replaceAll('"', '""')}"`;
+const quotedDatabase = (node: Named): string => quoted(node.database ?? "");
 const toneOf = (refresh: Refresh): string => (refresh.state === "SUCCEEDED" ? refresh.action.toLowerCase() : "failed");
 
 const STAGES: [string, string][] = [["queuedTimeMs", "Waited"], ["compilationTimeMs", "Compiled"], ["readTimeMs", "Read changes"], ["computeTimeMs", "Computed"], ["applyTimeMs", "Applied"], ["commitTimeMs", "Committed"]];
@@ -81,7 +82,7 @@ function OneRefresh({ refresh }: { refresh: Refresh }): JSX.Element {
         <dt>Action</dt><dd>{refresh.action.toLowerCase().replace("_", " ") || "–"}{refresh.details["apply"] ? `, applied by ${String(refresh.details["apply"]).toLowerCase()}` : ""}</dd>
         {why ? <><dt>Reason</dt><dd>{String(why)}</dd></> : null}
         <dt>Trigger</dt><dd>{refresh.trigger.toLowerCase()}</dd>
-        <dt>Rows</dt><dd><span class="changes"><span class="in">+{count(refresh.inserted)}</span><span class="out">−{count(refresh.deleted)}</span></span>{refresh.details["changed_rows"] !== undefined ? ` from ${count(Number(refresh.details["changed_rows"]))} changed source rows` : ""}</dd>
+        <dt>Rows</dt><dd><span class="changes"><span class="in">+{count(refresh.inserted)}</span><span class="out">−{count(refresh.deleted)}</span></span>{refresh.details["changed_rows"] !== undefined ? ` from ${plural(Number(refresh.details["changed_rows"]), "changed row")} of its sources` : ""}</dd>
         {inputs.length ? <><dt>Changed inputs</dt><dd>{inputs.map((one) => one.split(".").at(-1)).join(", ")}</dd></> : null}
         <dt>Data timestamp</dt><dd>{dayAndClock(refresh.at)}</dd>
         {refresh.details["estimatedFullMs"] !== undefined ? <><dt>Expected</dt><dd>{duration(Number(refresh.details["estimatedIncrementalMs"] ?? 0) / 1000)} by changes, {duration(Number(refresh.details["estimatedFullMs"]) / 1000)} in full</dd></> : null}
@@ -134,7 +135,7 @@ function Refreshes({ node, refreshes, lag }: { node: Named; refreshes: Refresh[]
           </div>
         </Card>
         <Card title="Lag" more={lag ? <span class="faint">target {duration(lag)}</span> : null}>
-          {series.times.length > 1 ? <Chart times={series.times} lines={series.lines} format={duration} label="Lag over time against its target" /> : <Empty title="Too few refreshes to draw" />}
+          {series.times.length > 1 ? <Chart times={series.times} lines={series.lines} durations format={duration} label="Lag over time against its target" /> : <Empty title="Too few refreshes to draw" />}
         </Card>
         <Card title="History" body={false}>
           <div class="scroll-x"><table class="list">
@@ -180,7 +181,7 @@ function Governance({ node, kind }: { node: Named; kind: string }): JSX.Element 
   const grants = useAnswer(() => optional(`SHOW GRANTS ON ${kind === "VIEW" ? "VIEW" : kind === "STREAM" ? "STREAM" : "TABLE"} ${qualified(node)}`), [node.name]);
   const contracts = useAnswer(() => optional("SHOW CONTRACTS IN ACCOUNT"), [node.name]);
   const readers = useAnswer(() => optional("SELECT DISTINCT target_object_schema || '.' || target_object_name AS name, target_object_domain AS domain, distance FROM TABLE(SNOWFLAKE.CORE.GET_LINEAGE(?, 'TABLE', 'DOWNSTREAM', 5)) ORDER BY distance, name", [qualified(node)]), [node.name]);
-  const mine = contracts.value?.filter((row) => String(row["attached_to"] ?? "").includes(node.name));
+  const mine = contracts.value?.filter((row) => String(row["attached_to"] ?? "").split(", ").includes(fullName(node)));
   return (
     <div class="grid-2">
       <Card title="Grants" body={false}><List rows={grants.value} empty="No grants" columns={[["privilege", "Privilege"], ["grantee_name", "Granted to"], ["granted_by", "By"]]} /></Card>
@@ -192,7 +193,7 @@ function Governance({ node, kind }: { node: Named; kind: string }): JSX.Element 
 
 function Cost({ node }: { node: Named }): JSX.Element {
   const { value, error } = useAnswer(async () => {
-    const found = await run("SELECT SYSTEM$COST_REPORT(7, ?)", [`${node.database}.${node.schema}.${node.name}`]);
+    const found = await run("SELECT SYSTEM$COST_REPORT(7, ?)", [fullName(node)]);
     return (JSON.parse(String(found.rows?.[0]?.[0])) as { tables: Record<string, unknown>[] }).tables[0] ?? null;
   }, [node.name]);
   if (error) return <Failure error={error} />;
@@ -230,7 +231,7 @@ export function TablePage(): JSX.Element {
   const byChanges = refreshes.value?.find((one) => one.details["stage_costs"] !== undefined);
   const ran = useMemo(() => (byChanges ? ranPlan(byChanges.details) : null), [byChanges?.query_id]);
   const again = (): void => { head.again(); refreshes.again(); };
-  useLive(["refreshes", "rows", "objects"], again, 3000);
+  useLive(["refreshes", "rows", "objects", "time"], again, 3000);
   if (!head.value) return head.error ? <div class="content"><Failure error={head.error} /></div> : <Spinner />;
   if (kind === "NONE") return <Empty icon="table" title={`${name} does not exist, or your role may not know of it`} />;
   const row = head.value.row;
@@ -238,14 +239,14 @@ export function TablePage(): JSX.Element {
   const state = row["scheduling_state"] === "SUSPENDED" ? "suspended" : last && last.state !== "SUCCEEDED" ? last.state : dynamic ? "active" : "";
   const done = refreshes.value?.filter((one) => one.state === "SUCCEEDED") ?? [];
   const inspected = wanted ? done.find((one) => one.query_id === wanted) : done.find((one) => one.inserted + one.deleted > 0) ?? done[0];
-  const steps = tab === "plan" ? <Plan node={node} ran={ran}>{last ? <Card title="What the last one cost"><OneRefresh refresh={last} /></Card> : null}</Plan> : null;
+  const steps = tab === "plan" ? <Plan node={node} ran={ran}>{byChanges ?? last ? <Card title={byChanges ? "The latest refresh by changes" : "The latest refresh"} more={<span class="faint">{ago((byChanges ?? last)?.end)}</span>}><OneRefresh refresh={byChanges ?? last as Refresh} /></Card> : null}</Plan> : null;
   return (
     <>
       <Head title={name} badge={state ? <Badge state={state} /> : null}
         crumbs={<><a href={href("tables")}>Tables</a><span>/</span><span>{database}.{schema}</span><span>/</span><span>{KIND_WORD[kind]}</span></>}>
         {dynamic ? <Prove node={node} /> : null}
-        {deeds(node).filter((deed) => deed.label !== (row["scheduling_state"] === "SUSPENDED" ? "Suspend" : "Resume")).map((deed) => <Action key={deed.label} label={deed.label} icon={deed.icon} act={() => perform(deed).then(again)} />)}
-        <a class="button" href={`${href("worksheet")}?sql=${encodeURIComponent(`SELECT * FROM ${database}.${schema}.${name} LIMIT 100;\n`)}`}><Icon name="worksheet" size={14} />Query</a>
+        {deeds({ ...node, state: String(row["scheduling_state"] ?? "") }).map((deed) => <Action key={deed.label} label={deed.label} icon={deed.icon} act={() => perform(deed).then(again)} />)}
+        <a class="button" href={`${href("worksheet")}?sql=${encodeURIComponent(`SELECT * FROM ${fullName(named)} LIMIT 100;\n`)}`}><Icon name="worksheet" size={14} />Query</a>
       </Head>
       <nav class="tabs" aria-label="Parts of the table">
         {TABS.filter(([, , kinds]) => kinds.includes(kind)).map(([key, label]) => <a key={key} href={href("table", database, schema, name, key)} aria-current={tab === key ? "page" : undefined}>{label}</a>)}
@@ -262,7 +263,7 @@ export function TablePage(): JSX.Element {
             </div>
             <div class="two">
               <div style={{ display: "grid", gap: "16px" }}><Preview node={node} /><Columns node={node} /></div>
-              <Card title="Definition" body={false}><pre class="code wrap" tabIndex={0}>{ddl.value ?? ""}</pre></Card>
+              <Card title="Definition" body={false}><Sql text={ddl.value ?? ""} label="Definition" /></Card>
             </div>
           </>
         ) : null}

@@ -1,15 +1,21 @@
 /** What can stand at a place in SQL: objects, the columns of the tables that the statement names, functions, words. */
 import type { Completion, CompletionContext, CompletionResult } from "@codemirror/autocomplete";
-import { FUNCTIONS, KEYWORDS, TYPES } from "./words";
+import { syntaxTree } from "@codemirror/language";
+import type { EditorState } from "@codemirror/state";
+import { KEYWORDS, TYPES } from "./words";
 
 export interface Known {
   /** Columns by the table's full name. */
   columns: Map<string, { name: string; type: string }[]>;
   /** Kinds by full name. */
   objects: Map<string, string>;
+  /** What each function takes, by its name. */
+  functions: Map<string, string>;
   database: string | null;
   schema: string | null;
 }
+
+const SILENT = new Set(["String", "LineComment", "BlockComment"]);
 
 const plain = (name: string): string => (/^[A-Z_][A-Z0-9_$]*$/.test(name) ? name.toLowerCase() : `"${name}"`);
 
@@ -32,11 +38,20 @@ export function resolved(parts: string[], known: Known): string | null {
   return known.objects.has(whole) ? whole : null;
 }
 
-/** The statement around a position, by semicolons. */
-export function statementAround(text: string, position: number): string {
-  const start = text.lastIndexOf(";", position - 1) + 1;
-  const end = text.indexOf(";", position);
-  return text.slice(start, end < 0 ? text.length : end);
+/** The statement around a position, as the language reads it: a `;` within a string or a comment ends nothing. */
+export function statementAround(state: EditorState, position: number): string {
+  let node = syntaxTree(state).resolveInner(position, -1);
+  while (node.parent && node.name !== "Statement") node = node.parent;
+  if (node.name === "Statement") return state.sliceDoc(node.from, node.to);
+  // Behind the last statement, or where none has begun.
+  const before = syntaxTree(state).resolveInner(position, -1).childBefore(position);
+  const text = before?.name === "Statement" ? state.sliceDoc(before.from, position) : "";
+  return text.trimEnd().endsWith(";") ? "" : text;
+}
+
+/** Names that WITH gives to queries of the statement. */
+export function namedQueries(statement: string): string[] {
+  return [...statement.matchAll(/(?:\bwith\s+(?:recursive\s+)?|,\s*)([\w$]+|"[^"]+")\s*(?:\([^()]*\)\s*)?as\s*\(/gi)].map((match) => match[1] ?? "");
 }
 
 function columnsOf(full: string, known: Known, boost: number): Completion[] {
@@ -57,10 +72,10 @@ function below(path: string[], known: Known): Completion[] {
 /** Waits for what is known: a list that opens earlier would stay without tables and columns. */
 export function completer(known: () => Promise<Known>): (context: CompletionContext) => Promise<CompletionResult | null> {
   return async (context) => {
+    if (SILENT.has(syntaxTree(context.state).resolveInner(context.pos, -1).name)) return null;
     const facts = await known();
     if (context.aborted) return null;
-    const text = context.state.doc.toString();
-    const statement = statementAround(text, context.pos);
+    const statement = statementAround(context.state, context.pos);
     const path = context.matchBefore(/(?:(?:"[^"]*"|[\w$]+)\.)+[\w$]*/);
     if (path) {
       const parts = path.text.split(".");
@@ -81,7 +96,8 @@ export function completer(known: () => Promise<Known>): (context: CompletionCont
       const label = here ? plain(name) : database === facts.database ? `${plain(schema)}.${plain(name)}` : [database, schema, name].map(plain).join(".");
       options.push({ label, detail: kind.toLowerCase().replace("_", " "), type: "class", boost: here ? 2 : 0 });
     }
-    options.push(...FUNCTIONS.map((name) => ({ label: name.toLowerCase(), apply: `${name.toLowerCase()}(`, detail: "function", type: "function", boost: -1 })));
+    options.push(...namedQueries(statement).map((name) => ({ label: name, detail: "query", type: "class", boost: 2 })));
+    options.push(...[...facts.functions].map(([name, takes]) => ({ label: name.toLowerCase(), apply: `${name.toLowerCase()}(`, detail: takes || "function", type: "function", boost: -1 })));
     options.push(...[...KEYWORDS, ...TYPES].map((name) => ({ label: name.toLowerCase(), type: "keyword", boost: -2 })));
     return { from: word ? word.from : context.pos, options, validFor: /^[\w$]*$/ };
   };

@@ -3,24 +3,14 @@ import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap, type CompletionSource } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
-import { sql as sqlLanguage, SQLDialect } from "@codemirror/lang-sql";
+import { sql as sqlLanguage } from "@codemirror/lang-sql";
 import { bracketMatching, HighlightStyle, indentOnInput, syntaxHighlighting } from "@codemirror/language";
 import { lintGutter, setDiagnostics, type Diagnostic } from "@codemirror/lint";
 import { searchKeymap } from "@codemirror/search";
 import { EditorState, Prec } from "@codemirror/state";
 import { drawSelection, EditorView, highlightActiveLine, highlightActiveLineGutter, keymap, lineNumbers, placeholder } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
-import { KEYWORDS, TYPES } from "./words";
-
-export const SNOWMELT = SQLDialect.define({
-  keywords: KEYWORDS.join(" ").toLowerCase(),
-  types: TYPES.join(" ").toLowerCase(),
-  doubleDollarQuotedStrings: true,
-  slashComments: true,
-  operatorChars: "*+-%<>!=&|~^/?:",
-  identifierQuotes: '"',
-  specialVar: "$@",
-});
+import { SNOWMELT } from "./dialect";
 
 const colours = HighlightStyle.define([
   { tag: [tags.keyword, tags.operatorKeyword, tags.modifier], color: "var(--accent)" },
@@ -52,7 +42,7 @@ export interface EditorHandle {
   text: () => string;
   selected: () => { text: string; from: number };
   cursor: () => number;
-  replace: (text: string) => void;
+  insert: (text: string) => void;
   mark: (line: number, column: number, message: string) => void;
   clear: () => void;
   focus: () => void;
@@ -60,13 +50,13 @@ export interface EditorHandle {
 
 const nonce = (): string => document.querySelector('meta[name="csp-nonce"]')?.getAttribute("content") ?? "";
 
-export function Editor({ value, label, complete, run, changed, handle, readOnly = false }: {
-  value: string; label: string; complete?: CompletionSource; run?: () => void; changed?: (text: string) => void;
+export function Editor({ value, label, complete, run, runAll, changed, handle, readOnly = false }: {
+  value: string; label: string; complete?: CompletionSource; run?: () => void; runAll?: () => void; changed?: (text: string) => void;
   handle?: (editor: EditorHandle) => void; readOnly?: boolean;
 }): JSX.Element {
   const holder = useRef<HTMLDivElement>(null);
-  const actions = useRef({ run, changed });
-  actions.current = { run, changed };
+  const actions = useRef({ run, runAll, changed });
+  actions.current = { run, runAll, changed };
   useEffect(() => {
     if (!holder.current) return undefined;
     const start = (): boolean => { actions.current.run?.(); return true; };
@@ -76,7 +66,7 @@ export function Editor({ value, label, complete, run, changed, handle, readOnly 
         doc: value,
         extensions: [
           EditorView.cspNonce.of(nonce()),
-          Prec.highest(keymap.of([{ key: "Mod-Enter", run: start }])),
+          Prec.highest(keymap.of([{ key: "Mod-Enter", run: start }, { key: "Mod-Shift-Enter", run: () => { actions.current.runAll?.(); return true; } }])),
           ...(readOnly ? [EditorState.readOnly.of(true), EditorView.editable.of(false)] : [
             lineNumbers(), highlightActiveLine(), highlightActiveLineGutter(), drawSelection(), history(), indentOnInput(),
             bracketMatching(), closeBrackets(), lintGutter(), placeholder("SELECT …   Ctrl-Enter runs the statement under the cursor"),
@@ -86,7 +76,7 @@ export function Editor({ value, label, complete, run, changed, handle, readOnly 
           sqlLanguage({ dialect: SNOWMELT }),
           syntaxHighlighting(colours),
           look,
-          EditorView.contentAttributes.of({ "aria-label": label, tabindex: "0" }),
+          EditorView.contentAttributes.of({ "aria-label": label, "aria-description": "Escape, then Tab leaves the text.", tabindex: "0" }),
           EditorView.updateListener.of((update) => {
             if (update.docChanged) actions.current.changed?.(update.state.doc.toString());
           }),
@@ -100,7 +90,11 @@ export function Editor({ value, label, complete, run, changed, handle, readOnly 
         return { text: view.state.sliceDoc(from, to), from };
       },
       cursor: () => view.state.selection.main.head,
-      replace: (text) => view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: text } }),
+      insert: (text) => {
+        const { doc } = view.state;
+        const between = doc.length && !doc.toString().endsWith("\n") ? "\n" : "";
+        view.dispatch({ changes: { from: doc.length, insert: between + text }, selection: { anchor: doc.length + between.length }, scrollIntoView: true });
+      },
       mark: (line, column, message) => {
         const at = view.state.doc.line(Math.min(Math.max(line, 1), view.state.doc.lines));
         const from = Math.min(at.from + column, at.to);

@@ -27,7 +27,7 @@ function Box({ node, pick, picked }: { node: DrawnNode; pick?: ((id: string) => 
   if (node.href) return <a href={node.href} aria-label={node.title}>{inside}</a>;
   if (!pick) return inside;
   return (
-    <g role="button" tabIndex={0} aria-pressed={picked} aria-label={node.title} onClick={() => pick(node.id)}
+    <g role="button" tabindex={0} aria-pressed={picked} aria-label={node.title} onClick={() => pick(node.id)}
       onKeyDown={(event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); pick(node.id); } }}>{inside}</g>
   );
 }

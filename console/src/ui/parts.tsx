@@ -1,6 +1,6 @@
 /** The parts that pages are made of. */
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { signal } from "@preact/signals";
 import { ApiError } from "../api";
 
@@ -26,6 +26,8 @@ const PATHS: Record<string, string> = {
   out: "M8 4H5a1 1 0 0 0-1 1v10a1 1 0 0 0 1 1h3m4-3 3-3-3-3m3 3H8",
   pause: "M7 5v10m6-10v10",
   refresh: "M16 8a6.300 6.300 0 0 0-11.500-1.500M4 3.500v3.500h3.500M4 12a6.300 6.300 0 0 0 11.500 1.500M16 16.500V13h-3.500",
+  copy: "M7.500 7.500h8.500v8.500H7.500zM4 12.500V4h8.500",
+  menu: "M3.500 5.500h13M3.500 10h13M3.500 14.500h13",
   plus: "M10 4.500v11M4.500 10h11",
   close: "m5.500 5.500 9 9m0-9-9 9",
   download: "M10 3.500v9m-3.500-3.500L10 12.500 13.500 9M4 16h12",
@@ -126,25 +128,32 @@ export function Spinner({ label = "Loading" }: { label?: string }): JSX.Element 
   return <div class="empty"><div class="spinner" role="status" aria-label={label} /></div>;
 }
 
-/** What an asynchronous question answered, asked again by `again`; the old answer stays until the new one is there. */
+interface Answer<T> { of: unknown[]; value: T | undefined; error: unknown }
+
+/**
+ * What an asynchronous question answered. Asked again by `again`, the old answer stays until the new one is there;
+ * the answer for other inputs is never shown for these.
+ */
 export function useAnswer<T>(ask: () => Promise<T>, inputs: unknown[]): {
   value: T | undefined; error: unknown; again: () => void; busy: boolean;
 } {
-  const [value, setValue] = useState<T | undefined>(undefined);
-  const [error, setError] = useState<unknown>(undefined);
+  const [answer, setAnswer] = useState<Answer<T> | null>(null);
   const [busy, setBusy] = useState(true);
   const [turn, setTurn] = useState(0);
   const latest = useRef(0);
+  const isOf = (one: Answer<T> | null): one is Answer<T> => one !== null && one.of.every((input, index) => Object.is(input, inputs[index]));
   useEffect(() => {
     const mine = ++latest.current;
     setBusy(true);
     ask().then(
-      (found) => { if (mine === latest.current) { setValue(found); setError(undefined); setBusy(false); } },
-      (problem: unknown) => { if (mine === latest.current) { setError(problem); setBusy(false); } },
+      (value) => { if (mine === latest.current) { setAnswer({ of: inputs, value, error: undefined }); setBusy(false); } },
+      (error: unknown) => { if (mine === latest.current) { setAnswer((before) => ({ of: inputs, value: isOf(before) ? before.value : undefined, error })); setBusy(false); } },
     );
     return () => { latest.current += 1; };
   }, [...inputs, turn]);
-  return { value, error, busy, again: () => setTurn((before) => before + 1) };
+  const again = useCallback(() => setTurn((before) => before + 1), []);
+  const found = isOf(answer) ? answer : null;
+  return { value: found?.value, error: found?.error, busy, again };
 }
 
 const toast = signal<{ text: string; bad: boolean } | null>(null);
@@ -156,29 +165,36 @@ export function say(text: string, bad = false): void {
   toastTimer = setTimeout(() => { toast.value = null; }, bad ? 8000 : 3500);
 }
 
+export function copy(text: string): void {
+  navigator.clipboard.writeText(text).then(() => say("Copied."), () => say("The browser does not let this page copy.", true));
+}
+
 export function Toast(): JSX.Element | null {
   const found = toast.value;
   return found ? <div class={found.bad ? "toast error" : "toast"} role="status">{found.text}</div> : null;
 }
 
 /** A button that does something on the server, and says how that went. */
-export function Action({ label, icon, act, done, kind = "" }: {
+export function Action({ label, icon, act, done, kind = "", ask }: {
   label: string; icon?: string; act: () => Promise<unknown>; done?: string; kind?: string;
+  /** What somebody should know before it is done. */
+  ask?: () => Promise<boolean>;
 }): JSX.Element {
   const [busy, setBusy] = useState(false);
-  const start = (event: Event): void => {
+  const start = async (event: Event): Promise<void> => {
     event.stopPropagation();
+    if (ask && !(await ask())) return;
     setBusy(true);
-    act().then(
-      () => { say(done ?? `${label}: done`); setBusy(false); },
-      (error: unknown) => {
-        say(error instanceof ApiError ? error.error.message : String(error), true);
-        setBusy(false);
-      },
-    );
+    try {
+      await act();
+      say(done ?? `${label}: done`);
+    } catch (error) {
+      say(error instanceof ApiError ? error.error.message : String(error), true);
+    }
+    setBusy(false);
   };
   return (
-    <button type="button" class={kind} disabled={busy} onClick={start}>
+    <button type="button" class={kind} disabled={busy} onClick={(event) => void start(event)}>
       {busy ? <span class="spinner" /> : icon ? <Icon name={icon} size={14} /> : null}
       {label}
     </button>

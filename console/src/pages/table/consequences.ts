@@ -1,6 +1,6 @@
 /** What a new query of a dynamic table would change for others: columns, contracts, cost. Nothing is altered. */
 import { query, run, type Row } from "../../api";
-import { qualified, type Named } from "../../graph/actions";
+import { fullName, qualified, type Named } from "../../graph/actions";
 import { optional } from "./shared";
 
 export interface ColumnChange { name: string; what: string; breaks: boolean }
@@ -20,7 +20,7 @@ export function comparedColumns(before: { name: string; type: string }[], after:
 const columnsOf = async (sql: string): Promise<{ name: string; type: string }[]> => ((await run(sql)).columns ?? []).map(({ name, type }) => ({ name, type }));
 
 export async function consequences(node: Named, definition: string): Promise<Consequences> {
-  const full = `${node.database}.${node.schema}.${node.name}`;
+  const full = fullName(node);
   const [before, after, lineage, contracts, costs] = await Promise.all([
     columnsOf(`SELECT * FROM ${qualified(node)} LIMIT 0`),
     columnsOf(`SELECT * FROM (\n${definition}\n) LIMIT 0`),
@@ -33,7 +33,7 @@ export async function consequences(node: Named, definition: string): Promise<Con
   return {
     columns: comparedColumns(before, after),
     readers: [...new Set(lineage.map((row) => `${String(row["target_object_schema"])}.${String(row["target_object_name"])}`))],
-    contracts: contracts.filter((row) => String(row["attached_to"] ?? "").includes(full)).map((row) => ({ name: String(row["name"]), consumers: String(row["consumers"] ?? "") })),
+    contracts: contracts.filter((row) => String(row["attached_to"] ?? "").split(", ").includes(full)).map((row) => ({ name: String(row["name"]), consumers: String(row["consumers"] ?? "") })),
     cost: cost ? { now: cost.cost_per_day, full: cost.full_cost_per_day } : null,
   };
 }

@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { query, run, type Row, type Value } from "../../api";
-import { qualified, type Named } from "../../graph/actions";
+import { fullName, qualified, type Named } from "../../graph/actions";
 import { href } from "../../router";
 import { Diagram } from "../../ui/diagram";
 import { Card, Empty, Failure, Spinner, useAnswer } from "../../ui/parts";
@@ -23,7 +23,7 @@ function ColumnLineage({ node, column }: { node: Named; column: string }): JSX.E
   const { value, error } = useAnswer(() => columnFlows(node, column), [node.name, column]);
   const drawn = useMemo(() => {
     const ends = new Map((value ?? []).flatMap((flow) => [flow.source, flow.target]).map((end) => [idOf(end), end]));
-    const focus = `${node.database}.${node.schema}.${node.name}`;
+    const focus = fullName(node);
     return {
       nodes: [...ends].map(([id, end]) => ({ id, title: end.column ?? "which rows there are", sub: end.object, tone: end.object === focus ? "accent" : end.domain === "EXTERNAL" ? "source" : "" })),
       edges: (value ?? []).map((flow) => ({ source: idOf(flow.source), target: idOf(flow.target) })),

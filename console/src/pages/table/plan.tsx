@@ -5,6 +5,7 @@ import { query, type Row } from "../../api";
 import { duration } from "../../format";
 import { qualified, type Named } from "../../graph/actions";
 import { Editor, type EditorHandle } from "../../sql/editor";
+import { Sql } from "../../sql/shown";
 import { Diagram } from "../../ui/diagram";
 import { Badge, Card, Empty, Failure, Spinner, useAnswer } from "../../ui/parts";
 import { consequences, type Consequences } from "./consequences";
@@ -33,7 +34,7 @@ function Steps({ steps }: { steps: Step[] }): JSX.Element {
       {steps.map((one, index) => (
         <li key={index}>
           <span class="dot">{index + 1}</span>
-          <div class="step"><strong>{one.step}</strong>{one.text.length > 60 || one.text.includes("\n") ? <pre class="code" tabIndex={0}>{one.text}</pre> : <span class="muted">{one.text}</span>}</div>
+          <div class="step"><strong>{one.step}</strong>{/\bSELECT\b/.test(one.text) ? <Sql text={one.text} label={one.step} /> : <span class="muted">{one.text}</span>}</div>
         </li>
       ))}
     </ol>
@@ -76,23 +77,25 @@ export function WhatIf({ node, ddl }: { node: Named; ddl: string }): JSX.Element
     }
     setBusy(false);
   };
+  const incremental = steps?.[0]?.text.includes("INCREMENTAL") ?? false;
   return (
-    <div class="two">
-      <Card title="A new definition" more={<button type="button" class="primary small" disabled={busy} onClick={() => void ask()}>{busy ? "Looking…" : "What if?"}</button>} body={false}>
-        <div style={{ height: "320px" }}><Editor value={body} label="New definition" handle={(made) => { editor.now = made; }} run={() => void ask()} /></div>
-      </Card>
-      <Card title="What would happen">
-        {error ? <Failure error={error} /> : null}
-        {steps ? (
-          <div style={{ display: "grid", gap: "12px" }}>
-            <div>{steps[0]?.text.includes("INCREMENTAL") ? <Badge state="ok">incremental</Badge> : <Badge state="late">{steps[0]?.text ?? ""}</Badge>}</div>
-            {felt ? <Felt felt={felt} full={!steps[0]?.text.includes("INCREMENTAL")} /> : <Spinner />}
-            <PlanPicture steps={steps} />
-            <Steps steps={steps} />
-          </div>
-        ) : error ? null : <Empty icon="dynamic" title="Nothing is altered">Change the query on the left, and see whether it is refreshed by changes, by which plan, and who reads the table.</Empty>}
-      </Card>
-    </div>
+    <>
+      <div class="two">
+        <Card title="A new definition" more={<button type="button" class="primary small" disabled={busy} onClick={() => void ask()}>{busy ? "Looking…" : "What if?"}</button>} body={false}>
+          <div style={{ height: "320px" }}><Editor value={body} label="New definition" handle={(made) => { editor.now = made; }} run={() => void ask()} /></div>
+        </Card>
+        <Card title="What would happen" more={steps ? <Badge state={incremental ? "ok" : "late"}>{incremental ? "incremental" : steps[0]?.text ?? ""}</Badge> : null}>
+          {error ? <Failure error={error} /> : null}
+          {steps ? felt ? <Felt felt={felt} full={!incremental} /> : error ? null : <Spinner /> : error ? null : <Empty icon="dynamic" title="Nothing is altered">Change the query on the left, and see whether it is refreshed by changes, by which plan, and who reads the table.</Empty>}
+        </Card>
+      </div>
+      {steps ? (
+        <Card title="How a refresh would be computed">
+          <PlanPicture steps={steps} />
+          <details style={{ marginTop: "12px" }}><summary class="muted">Step by step</summary><div style={{ marginTop: "12px" }}><Steps steps={steps} /></div></details>
+        </Card>
+      ) : null}
+    </>
   );
 }
 

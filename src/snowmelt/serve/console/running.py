@@ -17,6 +17,7 @@ from snowmelt.core.error_json import error_to_json
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.slots import LARGE_WAITING, overloaded
 from snowmelt.runtime.results import Result
+from snowmelt.runtime.rights.redaction import redacted
 from snowmelt.runtime.session import Session
 from snowmelt.serve.console.shared_threads import SharedThreads
 from snowmelt.serve.console.values import columns_to_json, rows_to_json
@@ -87,6 +88,9 @@ class Started:
             "elapsed_ms": round(((self.ended or time.monotonic()) - self.begun) * 1000),
             "context": context_to_json(self.session),
         }
+        shown = redacted(self.sql.text)
+        if shown != self.sql.text:
+            answer["redacted"] = shown
         if self.ended is None:
             answer |= {"waits": not self.running, "progress": self.progress()}
         if self.error is not None:
