@@ -104,7 +104,7 @@ class Connection:
         return self.cursor().execute(sql, parameters)
 
     def channel_door(self) -> ChannelDoor:
-        """For `snowmelt.ingest.StreamingIngestClient`."""
+        """What a `snowmelt.ingest.StreamingIngestClient` writes through."""
         return self.session.channel_door()
 
     def start_connectors(self) -> None:

@@ -35,6 +35,6 @@ def measured(runs: Iterable[list[Event]], table: str) -> BackfillRate:
     quickest = min(seconds for _, seconds in found)
     rows = sum(count for count, _ in found)
     beyond = sum(seconds - quickest for _, seconds in found)
-    # What the quickest took, every chunk takes; the rest is for its rows.
+    # Every chunk takes at least as long as the quickest one; the rest of its time is for its rows.
     per_row = beyond / rows if rows and beyond else BackfillRate().seconds_per_row
     return BackfillRate(per_row, quickest, f"measured on {len(found)} chunks of {whose}")

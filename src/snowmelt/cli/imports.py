@@ -32,7 +32,7 @@ def import_quickly(name: str) -> Any:
 
 
 class _WithoutPandas:
-    """As if pandas were not installed."""
+    """Hides pandas from imports, as if it were not installed."""
 
     def find_spec(self, name: str, _path: object = None, _target: object = None) -> None:
         if name == "pandas":

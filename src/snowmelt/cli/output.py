@@ -102,7 +102,7 @@ def _table(result: Result, console: Console, most: int, *, vertical: bool) -> No
 
 
 def _shown(value: Any, type_: DataType, indent: int) -> str:
-    """For people: semi-structured values over several lines, as Snowflake's clients show them."""
+    """A value as people read it: semi-structured ones over several lines, as Snowflake's clients show them."""
     text = render(value, type_) or ""
     return indented_json(text, indent) if type_.is_semi_structured else text
 
@@ -119,7 +119,7 @@ def _side_by_side(result: Result, rows: list[list[str | None]]) -> Table:
 
 
 def _least_widths(result: Result, rows: list[list[str | None]]) -> list[int]:
-    """By column, the width at which it can still be read."""
+    """The least width at which each column can still be read."""
     widths = []
     for index, column in enumerate(result.columns):
         lines = (line for row in rows for line in (row[index] or "NULL").split("\n"))

@@ -15,7 +15,7 @@ def parse_lag(text: str) -> int | None:
 
 
 def show_lag(seconds: int) -> str:
-    """As SHOW prints it: `1 minute, 30 seconds`."""
+    """The lag as SHOW prints it: `1 minute, 30 seconds`."""
     parts: list[str] = []
     for unit, size in _UNITS.items():
         count, seconds = divmod(seconds, size)

@@ -81,7 +81,7 @@ class DataType:
         return self.is_semi_structured or self.kind is Kind.TIMESTAMP_TZ
 
     def __str__(self) -> str:
-        """As DESCRIBE prints it."""
+        """The type as DESCRIBE prints it."""
         match self.kind:
             case Kind.NUMBER:
                 return f"NUMBER({self.precision},{self.scale})"

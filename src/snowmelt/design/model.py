@@ -179,7 +179,7 @@ class DesignGate(_Part):
 
 
 class BatchPath(_Part):
-    """Of a HYBRID design: what may wait, brought up to date behind the streaming path, from the same raw data."""
+    """The batch path of a HYBRID design: tables that may wait, refreshed from the raw data of the streaming path."""
 
     every: str
     tables: tuple[str, ...]

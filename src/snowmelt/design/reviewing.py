@@ -60,7 +60,7 @@ def review(paths: Sequence[Path]) -> Review:
 
 
 def review_texts(name: str, text: str, found: Sequence[LintFinding]) -> Review:
-    """Of an account: its DDL, and what was found in it."""
+    """A review of an account, by its DDL and what was found in it."""
     texts = {Path(f"{name}.sql"): text}
     mode, why = _mode(texts)
     gaps = tuple((gap, advice) for shown, gap, advice in _GAPS if not re.search(shown, text, re.IGNORECASE))

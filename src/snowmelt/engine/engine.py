@@ -177,7 +177,7 @@ class SparkEngine:
         self, sql: str, tables: Sequence[TableFiles] = (), *, lane: Lane = Lane.HEAVY, tag: str | None = None,
         pool: str | None = None,
     ) -> Iterator[pa.RecordBatch]:  # fmt: skip
-        """As `to_arrow`, partition by partition."""
+        """The rows that `to_arrow` gives, partition by partition."""
         yield from self.to_arrow(sql, tables, lane=lane, tag=tag, pool=pool).to_batches(max_chunksize=65536)
 
     def spill(

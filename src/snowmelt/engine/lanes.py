@@ -75,7 +75,7 @@ class LaneUse:
 
 @dataclass(slots=True)
 class QuickFigures:
-    """Of this process."""
+    """Counts of the quick lane in this process."""
 
     queries: int = 0
     refused: Counter[str] = field(default_factory=Counter)
@@ -319,7 +319,7 @@ class Engine:
         return self.spark.is_busy(tag)
 
     def jobs(self, tags: Iterable[str]) -> dict[str, tuple[int, ...]]:
-        """As Spark's engine has it; none before Spark was needed."""
+        """The jobs that Spark's engine knows; none before Spark was needed."""
         return self.spark.jobs(tags) if "spark" in self.__dict__ else {}
 
     def page_address(self) -> str | None:
@@ -327,7 +327,7 @@ class Engine:
         return self.spark.page_address() if "spark" in self.__dict__ else None
 
     def progress(self, tag: str) -> Progress | None:
-        """As Spark's engine has it; None before Spark was needed."""
+        """How far Spark's engine is; None before Spark was needed."""
         return self.spark.progress(tag) if "spark" in self.__dict__ else None
 
     @property

@@ -74,7 +74,7 @@ def _kind_of(values: Sequence[Any]) -> pa.DataType | None:
         return None
     kind = kinds.pop()
     if kind is Decimal:
-        # Of one scale, or another one would be written than was given.
+        # Arrow has one scale for all values: with several, some would be written with other digits than were given.
         scales = {value.as_tuple().exponent for value in values if value is not None}
         return pa.array(values).type if len(scales) == 1 and scales <= _SCALES else None
     if kind is dt.datetime:
@@ -125,7 +125,7 @@ def with_documents(table: pa.Table) -> pa.Table:
 
 
 def values_of(column: Any, field: pa.Field) -> list[Any]:
-    """As JSON holds them."""
+    """The values as JSON holds them."""
     if is_documents(field):
         return [None if text is None else json.loads(with_nulls(text)) for text in column.to_pylist()]
     if _is_iso(field.type) or pa.types.is_decimal(field.type):
@@ -206,7 +206,7 @@ def _is_rare(kind: pa.DataType) -> bool:
 
 
 def _iso(column: Any, kind: pa.DataType) -> Any:
-    """As Python's isoformat: without a fraction of zero, and UTC as an offset."""
+    """Times as Python's isoformat writes them: without a fraction of zero, and UTC as an offset."""
     if not pa.types.is_timestamp(kind):
         return pc.replace_substring(column.cast(pa.string()), ".000000", "")
     text = column.cast(pa.timestamp("us")).cast(pa.string())
@@ -215,7 +215,7 @@ def _iso(column: Any, kind: pa.DataType) -> Any:
 
 
 def _number_text(value: float) -> str:
-    """As JSON writes it, without asking its encoder each time."""
+    """A number as JSON writes it, without asking its encoder each time."""
     return repr(value) if math.isfinite(value) else json.dumps(value)
 
 

@@ -89,7 +89,7 @@ def _number(column: Any, field: pa.Field, sql_type: str) -> Any | None:
     if pa.types.is_integer(kind):
         column = column.cast(pa.decimal128(_LOSSLESS, scale))
     elif not (pa.types.is_decimal(kind) or pa.types.is_string(kind)):
-        # What a fraction of two is as one of ten, only its text says.
+        # A binary fraction has no exact decimal: its text decides, value by value.
         return None
     return column.cast(pa.decimal128(precision, scale)).cast(arrow_type(sql_type))
 

@@ -23,7 +23,7 @@ class Letter:
 
     @property
     def id(self) -> str:
-        """By which people name it."""
+        """The id by which people name the letter."""
         text = json.dumps([self.flow, self.position, self.reason], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:10]
 
@@ -36,7 +36,7 @@ def open_letters(connection: SqlConnection, table: str) -> list[Letter]:
 
 
 def chosen_letters(letters: Sequence[Letter], ids: Sequence[str]) -> list[Letter]:
-    """Those that are named, or all. Raises `KeyError` for an id that no open letter has."""
+    """The letters that are named, or all. Raises `KeyError` for an id that no open letter has."""
     known = {letter.id: letter for letter in letters}
     return [known[name] for name in ids] if ids else list(letters)
 

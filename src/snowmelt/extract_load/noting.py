@@ -94,7 +94,7 @@ def note_reconciliation(connection: SqlConnection, found: Reconciliation, run_id
 
 
 def seconds_since_reconciliation(connection: SqlConnection, flow: str) -> float | None:
-    """None before the first one."""
+    """The seconds since the last reconciliation; None before the first one."""
     age = "DATEDIFF('second', MAX(checked_at), CURRENT_TIMESTAMP())"
     row = connection.execute(f"SELECT {age} FROM reconciliations WHERE flow = {literal(flow)}").fetchone()
     return None if row is None or row[0] is None else float(row[0])

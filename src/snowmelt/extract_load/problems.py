@@ -9,7 +9,7 @@ from snowmelt.core.errors import SnowmeltError
 
 
 class SourceUnavailableError(SnowmeltError):
-    """It does not answer, or not in time: the run tries again from the last place that was committed."""
+    """The source does not answer, or not in time: the run tries again from the last place that was committed."""
 
     def __init__(self, who: str, detail: str) -> None:
         super().__init__(
@@ -19,7 +19,7 @@ class SourceUnavailableError(SnowmeltError):
 
 
 class SourceRefusedError(SnowmeltError):
-    """It answered, and will answer the same next time."""
+    """The source refused, and will do so again: somebody has to change something."""
 
     def __init__(self, who: str, detail: str, hint: str) -> None:
         super().__init__("370023", "08004", f"{who} refuses: {detail}.", hint=hint)

@@ -77,7 +77,7 @@ def refresh_tables(connection: SqlConnection, tables: Iterable[str]) -> dict[str
 
 
 def refused_checks(connection: SqlConnection, checks: Iterable[DeclaredCheck]) -> dict[str, float]:
-    """By gate, how many rows the last look of a check refused: the refresh with them never became visible."""
+    """How many rows each gate refused at the last look of its check: the refresh with them never became visible."""
     found: dict[str, float] = {}
     states = connection.execute(
         "SELECT name, last_completed_refresh_state FROM TABLE(INFORMATION_SCHEMA.DYNAMIC_TABLES())"

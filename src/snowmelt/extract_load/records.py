@@ -169,7 +169,7 @@ class Batch:
 
     @property
     def table(self) -> pa.Table:
-        """As Arrow."""
+        """The rows as an Arrow table."""
         return self.rows.table
 
     @property

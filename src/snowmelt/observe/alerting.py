@@ -119,7 +119,7 @@ def _standing(
     summary = f"{rule.summary or rule.name}: {rule.source} is {series.value:g}{about}"
     found = before.get(key)
     if found is not None and found.owed_title == _title("resolved", rule):
-        # It was over, only not for everybody: this is another time.
+        # The alert was resolved, and only a message of that is owed: this is a new alert.
         found = None
     since = found.since if found is not None else now
     firing = found.firing_since if found is not None else None

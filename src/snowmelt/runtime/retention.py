@@ -64,7 +64,7 @@ def of_table(state: StateReader, table: CatalogObject, *, transient: bool) -> in
 
 
 def extension_days(state: StateReader, table: CatalogObject, account: Mapping[str, str | int | bool]) -> int:
-    """By how many days retention is extended at most for who has not taken the changes yet.
+    """The most days by which retention is extended for readers that have not taken the changes yet.
 
     `account`: what ALTER ACCOUNT has set.
     """
@@ -81,7 +81,7 @@ def extension_days(state: StateReader, table: CatalogObject, account: Mapping[st
 
 
 def extended(state: StateReader, table_ids: Iterable[str], account: Mapping[str, str | int | bool]) -> timedelta:
-    """For how long changes of all these tables are kept for who has not taken them yet."""
+    """For how long changes of all these tables are kept for readers that have not taken them yet."""
     days = [
         max(table.definition.retention_days, extension_days(state, table, account))
         for id in table_ids

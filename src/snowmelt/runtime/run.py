@@ -209,7 +209,7 @@ class Run(StatementNames):
         return found
 
     def target_table(self, name: NameRef) -> CatalogObject:
-        """As `find_table`, for a statement that changes rows: those of a dynamic table come from its query alone."""
+        """The table whose rows a statement changes. Refuses a dynamic table: its rows come from its query alone."""
         found = self.find_table(name)
         if isinstance(found.definition, TableDefinition) and found.definition.dynamic is not None:
             raise errors.dynamic_table_not_writable(str(found.name))
@@ -303,7 +303,7 @@ class Run(StatementNames):
 
     @property
     def open_transaction(self) -> Transaction | None:
-        """As `transaction`, without beginning one."""
+        """The open transaction, if there is one: none is begun."""
         return self.session.transaction or self._statement_transaction
 
     def open_for_write(self, table: CatalogObject) -> PendingTable:

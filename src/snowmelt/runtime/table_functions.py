@@ -62,7 +62,7 @@ class Arguments:
             self._given[name] = value
 
     def value(self, name: str) -> Any:
-        """None when the argument is absent."""
+        """The value of an argument; None if it is absent."""
         return self._run.evaluate(self._given[name]).value if name in self._given else None
 
     def text(self, name: str) -> str | None:

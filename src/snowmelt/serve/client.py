@@ -43,7 +43,7 @@ class RemoteSession:
 
     @classmethod
     def of_directory(cls, url: str, data_dir: Path, **names: str | None) -> RemoteSession:
-        """For the user who owns the data directory: its token stands for the password."""
+        """A client of the user who owns the data directory, whose token stands for the password."""
         return cls(url, {"local_token": read_local_token(data_dir) or ""}, names)
 
     def execute(self, text: str | SqlText, binds: Sequence[Any] | None = None) -> Result:

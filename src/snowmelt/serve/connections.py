@@ -55,7 +55,7 @@ class HttpConnection(HttpToolsProtocol):
         self._has_head = False
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        # What comes behind a chunked body is no header: whoever looked at those has done so.
+        # Trailers behind a chunked body do not count: the headers were checked before it.
         if not self._has_head:
             super().on_header(name, value)
 

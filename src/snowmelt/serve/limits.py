@@ -53,7 +53,7 @@ class Limits:
         return self.public_bytes if path in _SMALL else self.body_bytes
 
     def seconds_of(self, path: str) -> float | None:
-        """For the whole body; a file may take as long as its pieces keep coming."""
+        """The seconds for a whole body; a file may take as long as its pieces keep coming."""
         if path.startswith(FILES):
             return None
         return self.public_seconds if path in _SMALL else self.body_seconds

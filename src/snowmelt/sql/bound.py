@@ -111,7 +111,7 @@ class Scope:
     """How many parameters of lambdas this scope declares itself."""
 
     def below(self) -> Scope:
-        """For a derived table in FROM, which sees common tables and outer scopes, and nothing that stands beside it."""
+        """The scope of a derived table in FROM: it sees common tables and outer scopes, and nothing beside it."""
         return Scope(parent=Scope(parent=self.parent, ctes=self.ctes, arguments=self.arguments))
 
     def cte(self, name: str) -> CommonTable | None:

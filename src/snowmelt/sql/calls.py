@@ -216,7 +216,7 @@ def _stars(binder: BindsExpressions, name: str, arguments: list[exp.Expr]) -> li
 
 
 def _star_pairs(binder: BindsExpressions, item: exp.Expr, star: exp.Star) -> list[exp.Expr]:
-    """For OBJECT_CONSTRUCT(*), HASH(*) and their like: every column's name and value, in turn."""
+    """Every column's name and value, in turn: the arguments of OBJECT_CONSTRUCT(*), HASH(*) and similar calls."""
     only(star, "except_", "ilike")
     wanted = tuple(fold_identifier(part) for part in item.parts[:-1]) if isinstance(item, exp.Column) else ()
     columns = [(source, column) for source, column in binder.scope.visible() if not wanted or source.answers_to(wanted)]

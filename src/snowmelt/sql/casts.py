@@ -129,7 +129,7 @@ def _text_to_number(value: exp.Expr, how: How) -> exp.Expr:
 
 
 def _to_spark_type(value: exp.Expr, how: How) -> exp.Expr:
-    """For casts that Spark does as Snowflake does."""
+    """Casts by Spark's own cast, which does as Snowflake's."""
     return spark_cast(value, how.target)
 
 

@@ -90,7 +90,10 @@ class _Clause:
             return self._own_column(symbol, node)
         if isinstance(node, exp.Window):
             if node.args.get("partition_by") or node.args.get("order"):
-                raise errors.unsupported("PARTITION BY or ORDER BY of a window in DEFINE", hint="The clause's count.")
+                raise errors.unsupported(
+                    "PARTITION BY or ORDER BY of a window in DEFINE",
+                    hint="Leave them out: those of MATCH_RECOGNIZE hold.",
+                )
             if is_aggregate(node.this) and not isinstance(node.args.get("spec"), exp.WindowSpec):
                 raise errors.unsupported(f"{node.this.name.upper()} in DEFINE without OVER and a frame", hint=_WHOLE)
             inner = self._condition(symbol, node.this, windowed=True)

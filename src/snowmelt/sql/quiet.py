@@ -37,7 +37,7 @@ def is_quiet(query: exp.Expr, guard: str) -> bool:
 
 
 def is_quiet_condition(tree: exp.Expr) -> bool:
-    """As `is_quiet`, for a condition by itself."""
+    """Whether a condition by itself is quiet, as `is_quiet` says."""
     return _all_quiet([(tree, False)], "")
 
 

@@ -80,7 +80,7 @@ class QueryJournal:
         since: datetime | None = None,
         until: datetime | None = None,
     ) -> Records:
-        """As `Queries.list`, with the buffered records in place of the stored ones."""
+        """The records that `Queries.list` gives, with the buffered ones in place of the stored ones."""
 
         def wanted(query: QueryRecord) -> bool:
             return (

@@ -52,7 +52,7 @@ class Transactions(Repository):
         self._execute(_FORGET_TABLES, {"transaction": id})
 
     def state(self, id: str) -> TransactionState | None:
-        """None for a transaction that was never opened, or was trimmed."""
+        """The state of a transaction; None if it was never opened, or was trimmed."""
         found = self._execute(select(TRANSACTIONS.c.state).where(TRANSACTIONS.c.id == id)).scalar()
         return None if found is None else TransactionState(found)
 

@@ -23,7 +23,7 @@ class CommitTag:
     """The offset tokens of the channels whose rows the commit holds, for who reads the log. Nobody here does."""
 
     def user_metadata(self) -> str:
-        """For Spark writers: the value of the option `userMetadata`."""
+        """The value of the option `userMetadata`, for Spark writers."""
         info: dict[str, Any] = {"transaction": self.transaction_id, "query": self.query_id}
         return json.dumps({_TAG: info | {"offsets": dict(self.offsets)} if self.offsets else info})
 

@@ -103,7 +103,7 @@ def _mixed(values: Hashes) -> Hashes:
 
 
 def _bit_numbers(hashes: Hashes, blocks: int) -> npt.NDArray[np.int64]:
-    """By key, the bits that stand for it."""
+    """The numbers of the bits that stand for each key."""
     first = ((hashes >> np.uint64(32)) * np.uint64(blocks)) >> np.uint64(32)
     more = _mixed(hashes)
     shifts = np.arange(_PROBES, dtype=np.uint64) * np.uint64(_BITS)
@@ -191,7 +191,7 @@ class SoughtKeys:
 
     @classmethod
     def of(cls, filters: KeyFilters, keys: pa.Table) -> SoughtKeys | None:
-        """None for keys that no filter can be made of."""
+        """The keys as filters look for them; None if no filter can be made of them."""
         found = hashes_of([column.combine_chunks() for column in keys.columns])
         labels = tuple(f"{field.name} {field.type}" for field in keys.schema)
         return cls(filters, tuple(keys.column_names), labels, found) if found is not None else None

@@ -34,7 +34,7 @@ Numbers = npt.NDArray[np.int64]
 
 class Test(Protocol):
     def holds(self, column: pa.Array) -> pa.Array:
-        """For each value whether it passes; never NULL."""
+        """Whether each value passes; never NULL."""
         ...
 
 

@@ -105,7 +105,7 @@ def search_files(
     limit: int,
     sought: SoughtKeys | None = None,
 ) -> pa.Table | None:
-    """As `find_rows`, in files that need not be a table's."""
+    """Finds rows as `find_rows` does, in files that need not be a table's."""
     search = _Search(schema, conditions, [schema.field(name) for name in columns], sought)
     found: list[_Rows] = []
     count = 0

@@ -71,7 +71,7 @@ class ManyChanges:
 def write_changes(
     folder: Path, files: FileList, changes: RowChanges, location: str, *, origins: bool = False
 ) -> list[Action]:
-    """As `write_many`, for changes that are in memory."""
+    """Writes as `write_many` does, for changes that are in memory."""
     inserted = [] if changes.inserted is None else [changes.inserted]
     return write_many(folder, files, ManyChanges(by_file(changes), inserted), location, origins=origins)
 
@@ -255,7 +255,7 @@ class _Moved:
         self._updated += edit.updated
 
     def new_values(self, schema: pa.Schema) -> dict[str, NewValues]:
-        """For each column that changed, in which rows, and to what."""
+        """The rows that changed in each column, with their new values."""
         return {name: self._new_values(schema.field(name)) for name in schema.names if name in self.changed}
 
     def _new_values(self, column: pa.Field) -> NewValues:

@@ -53,7 +53,7 @@ class CopiedFooter:
 
     @classmethod
     def as_written(cls, rows: pa.Table) -> CopiedFooter:
-        """That of a file that we write with these columns."""
+        """The footer of a file that we write with these columns."""
         return _written_as(rows.schema.serialize().to_pybytes())
 
     @property

@@ -91,7 +91,7 @@ class FileList:
 
     @property
     def total_rows(self) -> int | None:
-        """None when the count of some file is unknown."""
+        """The number of rows; None if that of some file is unknown."""
         return None if self.uncounted else self.known_rows
 
     @cached_property

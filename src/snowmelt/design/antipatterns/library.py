@@ -163,7 +163,7 @@ class Library(NoRelations):
 
     @cached_property
     def relations(self) -> dict[str, list[LintedStatement]]:
-        """By the last part of the name."""
+        """The relations, by the last part of their names."""
         found: dict[str, list[LintedStatement]] = {}
         for item in self.items:
             if isinstance(item.statement, RELATIONS) and item.parts:
@@ -178,7 +178,7 @@ class Library(NoRelations):
 
     @cached_property
     def readers(self) -> dict[int, list[LintedStatement]]:
-        """By the id of a defining item: the dynamic tables, views and streams that read it."""
+        """The dynamic tables, views and streams that read each defining item, by the item's id."""
         found: dict[int, list[LintedStatement]] = {}
         for item in self.items:
             if isinstance(item.statement, CreateDynamicTable | CreateView | CreateStream):
@@ -206,7 +206,7 @@ class Library(NoRelations):
         return self
 
     def columns_of(self, item: LintedStatement) -> tuple[RelationColumn, ...] | None:
-        """None where they can't be told."""
+        """The columns of a query; None if they can't be told."""
         if item.parts not in self._columns:
             if item.parts in self._binding:
                 return None

@@ -43,7 +43,7 @@ class AntiPattern:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Of a file: what stands between two offsets becomes another text."""
+    """A change to a file: the text between two offsets becomes another one."""
 
     start: int
     end: int
@@ -89,5 +89,5 @@ def known_antipatterns() -> dict[str, AntiPattern]:
 
 
 def ordered(findings: Iterable[LintFinding]) -> list[LintFinding]:
-    """By location, then id; each once."""
+    """The findings by location, then id; each once."""
     return sorted(set(findings), key=lambda item: (item.file, item.line, item.pattern.id, item.object, item.message))

@@ -66,7 +66,7 @@ def _sections(text: str, built: str) -> Iterator[str]:
 
 
 def _split(text: str) -> dict[str, str]:
-    """By heading; what is before the first one is under the empty name."""
+    """The sections of a document by heading; what is before the first one has the empty name."""
     parts = _HEADING.split(text)
     return {"": parts[0], **dict(zip(parts[1::2], parts[2::2], strict=True))}
 

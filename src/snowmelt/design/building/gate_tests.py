@@ -87,7 +87,7 @@ def _rows(rule: QualityRule, columns: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _counted(rule: QualityRule) -> Iterator[dict[str, Any]]:
-    """For queries over rows. What asks for more rows than a test should have, or for columns alone, is left out."""
+    """Tests of gates that count rows. Left out: gates about columns, or about more rows than a test should have."""
     names = [named(column) for column in rule.columns]
     match rule.check:
         case Check.ROW_COUNT:

@@ -49,7 +49,7 @@ _PACKAGE_FILES = {
 
 
 def project_files(design: Design) -> dict[str, str]:
-    """By path. The same design gives the same files. Raises for what can't be built, naming it."""
+    """The files by path. The same design gives the same files. Raises for what can't be built, naming it."""
     parts = parts_of(design)
     package = design.name.lower()
     words, flags = _words(design, parts), _flags(design, parts)
@@ -185,7 +185,7 @@ _MOVING = ("DeadLetterLoader", "Flow", "run_flow")
 
 
 def _listed(names: set[str]) -> str:
-    """As ruff sorts them: classes before functions."""
+    """Names sorted as ruff sorts them: classes before functions."""
     return ", ".join(sorted(names, key=lambda name: (name.islower(), name)))
 
 
@@ -248,7 +248,7 @@ def _configuration(design: Design, parts: Parts) -> Iterator[tuple[str, str]]:
 
 
 def _channel(design: Design, severity: GateSeverity) -> str:
-    """Of the alerts of that severity; the one of any other where there is none."""
+    """The channel of alerts of that severity, or else of any other alert."""
     found = [alert.channel for alert in design.alerts if alert.severity is severity]
     return next(iter(found), next((alert.channel for alert in design.alerts), "log"))
 

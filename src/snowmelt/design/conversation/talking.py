@@ -50,7 +50,7 @@ class _Open:
 
 
 def next_question(state: Conversation) -> Asked | None:
-    """None when all is said: then there is a summary."""
+    """The next question; None if everything is known, and a summary can be shown."""
     found = next(_open(state), None)
     return found.asked if found is not None else None
 

@@ -65,7 +65,7 @@ def _says_none(fields: dict[str, UnderstoodFact]) -> bool:
 
 
 def _phrases(text: str, tokens: Sequence[AnswerToken]) -> Iterator[UnderstoodFact]:
-    """Of phrases that overlap the longest counts, as it says more."""
+    """The phrases in a text. Of overlapping ones the longest counts, as it says more."""
     found: list[tuple[Matched, Phrase]] = []
     for phrase in vocabulary().phrases:
         for pattern in phrase.say:

@@ -115,7 +115,9 @@ def _check(given: Requirements) -> None:
             f"{'.'.join(map(str, item['loc']))}: {item['msg'].removeprefix('Value error, ')}."
             for item in error.errors()
         ]
-        raise errors.configuration("\n".join(wrong), hint="The source was read: correct the requirements.") from None
+        raise errors.configuration(
+            "\n".join(wrong), hint="The source itself says otherwise: correct the requirements."
+        ) from None
 
 
 def _merged(written: tuple[Table, ...], seen: list[Table]) -> tuple[Table, ...]:

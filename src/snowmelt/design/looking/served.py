@@ -34,7 +34,7 @@ class Seen:
 
 
 def look_at_api(endpoint: Endpoint, table: Table) -> Seen:
-    """By one request, however many pages there are."""
+    """The table behind an address of an API, seen by one request, however many pages there are."""
     reader = _reader(endpoint, table)
     assert isinstance(reader, RestExtractor)
     records, answer = reader.first_page()

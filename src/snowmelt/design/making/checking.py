@@ -60,7 +60,7 @@ def _wrong_sql(catalog: Library, item: LintedStatement, stage: DesignStage, name
 
 
 def _columns(catalog: Library, item: LintedStatement) -> Sequence[str] | None:
-    """None where they can't be told."""
+    """The columns that a statement defines; None if they can't be told."""
     found = catalog.columns_of(item)
     return None if found is None else [named(column.name) for column in found]
 

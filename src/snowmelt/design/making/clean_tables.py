@@ -282,7 +282,7 @@ WHERE table_name = {_in_log(clean)} AND operation <> 'TRUNCATE'{_readable(clean,
 
 
 def _in_log(clean: Clean) -> str:
-    """As a connector writes it into TABLE_NAME."""
+    """The table's name as a connector writes it into TABLE_NAME."""
     return literal(name_in_log(clean.table.name))
 
 

@@ -57,7 +57,7 @@ def enforce(
 
 
 def _name(rule: QualityRule, columns: tuple[str, ...], taken: Taken) -> str:
-    """Of the check: two bounds of one column are two checks."""
+    """The name of a check: two bounds of one column are two checks."""
     first = "_".join(["gate", rule.check, *(_NO_WORD.sub("_", column.lower()) for column in columns)])
     names = chain([first], (f"{first}_{number}" for number in count(2)))
     name = next(name for name in names if (rule.table.lower(), name) not in taken)

@@ -70,7 +70,7 @@ def _ingest(events: float | None, verdict: DesignDecisions) -> Iterator[Estimate
 
 
 def _rows_a_day(verdict: DesignDecisions) -> float | None:
-    """By events a second, or by bytes."""
+    """How many rows come in a day, by the events a second or else by the bytes."""
     events, volume = verdict.facts.value("events_per_second"), verdict.facts.value("bytes_per_day")
     if events is not None:
         return float(events) * _DAY

@@ -16,7 +16,7 @@ from snowmelt.govern.lineage.pictures import mermaid, svg
 
 
 def written(given: Requirements, design: Design, findings: Sequence[LintFinding]) -> dict[str, str]:
-    """By path: the requirements as they were in the end, the design for the builder, and the document for people."""
+    """The files by path: the final requirements, the design for the builder, and the document for people."""
     blocks = document(design, findings)
     drawn = picture(design)
     models = dbt_files(design) if design.recipe is Recipe.DBT else {}

@@ -33,7 +33,7 @@ def seconds(value: object) -> object:
 
 
 def seconds_of(text: str) -> float:
-    """Of a duration as `show_seconds` writes it."""
+    """The seconds of a duration as `show_seconds` writes it."""
     found = seconds(text)
     assert isinstance(found, float)
     return found

@@ -109,7 +109,7 @@ def _position(node: Any, path: Sequence[object]) -> tuple[int, int]:
 
 
 def json_schema(model: type[BaseModel] = Requirements, identifier: str = SCHEMA_ID) -> str:
-    """For editors and other programs: what the file may hold."""
+    """A JSON Schema of the file, for editors and other programs."""
     schema = model.model_json_schema(mode="validation")
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": identifier}
     return json.dumps({**head, **schema}, indent=2) + "\n"

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from sqlglot import exp
 
+from snowmelt.core.errors import words_of
 from snowmelt.engine.quick import operators, types
 from snowmelt.engine.quick.aggregates import AGGREGATES, WINDOW_FUNCTIONS
 from snowmelt.engine.quick.casts import cast
@@ -32,7 +33,7 @@ _COMPARISONS: dict[type[exp.Expr], str] = {
 
 
 class QuickExpressions:
-    """Of one SELECT. `scope` says what its columns are."""
+    """The expressions of one SELECT. `scope` says what its columns are."""
 
     def __init__(self, queries: Subqueries, scope: QuickScope) -> None:
         self._queries = queries
@@ -50,7 +51,7 @@ class QuickExpressions:
     def value(self, node: exp.Expr) -> Value:
         handler = _HANDLERS.get(type(node))
         if handler is None:
-            raise NotQuick(type(node).__name__)
+            raise NotQuick(words_of(type(node)))
         return handler(self, node)
 
     def condition(self, node: exp.Expr) -> str:

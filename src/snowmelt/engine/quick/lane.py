@@ -106,7 +106,7 @@ class QuickLane:
             return _as_spark(found, query)
 
     def again(self, query: DuckQuery, tag: str | None = None, *, reuse: bool = True) -> pa.Table:
-        """As `run`, of what was noted before; with the rows of lately if `reuse`."""
+        """Runs again what `run` noted; takes rows computed lately if `reuse`."""
         known = self._answers.get(query) if reuse else None
         if known is not None:
             return known

@@ -28,7 +28,7 @@ def listed_values(node: exp.Anonymous) -> tuple[exp.Expr, list[exp.Expr], exp.Ex
 
 
 def arguments_of(node: exp.Expr, name: str) -> list[exp.Expr]:
-    """Of a call of the function; none if it is no such call."""
+    """The arguments of a call of the function; none if the expression is no such call."""
     if isinstance(node, exp.Transform) and name == "transform":
         return [node.this, node.expression]
     return node.expressions if isinstance(node, exp.Anonymous) and node.name.lower() == name else []

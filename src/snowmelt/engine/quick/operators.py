@@ -70,7 +70,7 @@ def quotient_type(left: SparkType, right: SparkType) -> SparkType:
 
 
 def _quotient(left: Value, right: Value) -> Value:
-    """By whole numbers: DuckDB divides decimals as doubles. What does not fit into 128 bits is an error here."""
+    """Divides as whole numbers, as DuckDB divides decimals as doubles. What needs more than 128 bits is an error."""
     target = quotient_type(left.type, right.type)
     shift = target.scale - left.type.scale + right.type.scale
     if shift < 0 or target.precision == target.scale:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from sqlglot import exp
 
+from snowmelt.core.errors import words_of
 from snowmelt.engine.quick.expressions import QuickExpressions
 from snowmelt.engine.quick.lists import arguments_of
 from snowmelt.engine.quick.scopes import DuckQuery, QuickRelation, QuickScope, QuickSource
@@ -52,7 +53,7 @@ class QuickQueries:
             elif type(node) in _SETS:
                 found = self._set(node, outer)
             else:
-                raise NotQuick(type(node).__name__)
+                raise NotQuick(words_of(type(node)))
         finally:
             self._ctes = before
         return DuckQuery(with_ + found.sql, found.columns) if with_ else found
@@ -263,7 +264,7 @@ class QuickQueries:
             raise NotQuick(f"relation {node.name}")
         if isinstance(node, exp.Values):
             return self._values(node)
-        raise NotQuick(f"{type(node).__name__} in FROM")
+        raise NotQuick(f"{words_of(type(node))} in FROM")
 
     def _values(self, node: exp.Values) -> QuickRelation:
         """Rows that are written in the query; their names come from the alias."""
@@ -320,7 +321,7 @@ def _only(node: exp.Expr, parts: set[str]) -> None:
     """Refuses a node with a part that is not read here."""
     for name, value in node.args.items():
         if name not in parts and value not in (None, False) and value != []:
-            raise NotQuick(f"{type(node).__name__} with {name}")
+            raise NotQuick(f"{words_of(type(node))} with {name}")
 
 
 def _no_expressions(node: exp.Expr) -> None:

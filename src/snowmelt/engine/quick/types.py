@@ -50,17 +50,17 @@ class SparkType:
 
     @property
     def element(self) -> SparkType:
-        """Of an array. A map is the array of its entries."""
+        """The type of an array's elements. A map is the array of its entries."""
         return self.parts[0][1]
 
     @property
     def fields(self) -> dict[str, SparkType]:
-        """Of a struct."""
+        """The fields of a struct."""
         return dict(self.parts) if self.name == "struct" else {}
 
     @property
     def ddl(self) -> str:
-        """As Spark SQL writes it."""
+        """The type as Spark SQL writes it."""
         if self.name == "time":
             return "TIME(6)"
         return f"DECIMAL({self.precision}, {self.scale})" if self.is_decimal else self.name.upper()

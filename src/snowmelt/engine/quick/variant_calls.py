@@ -96,7 +96,7 @@ def _column(found: list[Any], type_: pa.DataType) -> Any:
 
 
 def _each(compute: Callable[..., Any]) -> Callable[..., list[Any]]:
-    """For each row; NULL for NULL."""
+    """Calls the function for each row; NULL gives NULL."""
 
     def each(first: list[Any], *more: list[Any]) -> list[Any]:
         return [None if row[0] is None else compute(*row) for row in zip(first, *more, strict=True)]

@@ -95,7 +95,7 @@ class ChannelLoader(Loader):
 
 
 class RawLoader(ChannelLoader):
-    """For a raw table (record, origin, run_id, loaded_at)."""
+    """Loads a raw table (record, origin, run_id, loaded_at)."""
 
     def row(self, record: Record, origin: str, loaded_at: str) -> dict[str, Any]:
         return {"record": json.dumps(record), "origin": origin, "run_id": self.run_id, "loaded_at": loaded_at}
@@ -147,7 +147,7 @@ def _said_of_all(rows: pa.Table, values: Mapping[str, Any]) -> pa.Table:
 
 
 class TableLoader(ChannelLoader):
-    """For a table with the records' own columns. With `schema_evolution` columns that it lacks are added."""
+    """Loads a table with the records' own columns. With `schema_evolution` columns that it lacks are added."""
 
     def row(self, record: Record, origin: str, loaded_at: str) -> dict[str, Any]:
         return {name: json.dumps(value) if isinstance(value, dict | list) else value for name, value in record.items()}

@@ -40,7 +40,7 @@ def names_of(rows: Rows) -> list[str]:
 
 
 def _column(rows: Rows, field: Field) -> Any:
-    """As a whole where that is sure to be right, else value by value."""
+    """Converts a column as a whole if that is sure to be right, else value by value."""
     if rows.columnar and field.name in rows.table.column_names:
         column, source = rows.table.column(field.name), rows.table.schema.field(field.name)
         made = as_type(column, source, field.type) if column_fits(column, source, field.type) else None

@@ -82,7 +82,7 @@ class ReceivedFlow:
         return ReceivedEvent(*made)
 
     def _name(self, sent: str | None, item: Any) -> str | None:
-        """By the header, or by the field of the body, whichever the options name."""
+        """The id of an event: the header, or the field of the body, that the options name."""
         path = self.options.get("event_id")
         found = at_path(item, str(path)) if sent is None and path is not None else sent
         if found is None or isinstance(found, dict | list) or found == "":
@@ -191,7 +191,7 @@ class _Door:
         return JSONResponse({"received": len(events), "new": fresh})
 
     async def _body(self, request: Request) -> bytes | None:
-        """None for one that is too large, of which no more is read than that shows."""
+        """The body; None if it is too large, and then no more is read than shows that."""
         said = request.headers.get("content-length", "0")
         if not said.isdigit() or int(said) > self._most:
             return None
@@ -242,7 +242,7 @@ class _Listening:
 
 
 def _host_and_port(address: str) -> tuple[str, int]:
-    """Of `host:port`, with or without http://."""
+    """Host and port of an address `host:port`, with or without http://."""
     parts = urlsplit(address if "://" in address else f"http://{address}")
     try:
         port = parts.port

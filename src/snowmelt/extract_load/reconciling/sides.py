@@ -43,7 +43,7 @@ class Side(ABC):
 
     @abstractmethod
     def rows(self, days: Sequence[str] | None) -> dict[Key, ComparedRow]:
-        """Of some days, or of all."""
+        """The rows of some days, or of all."""
 
     def forget(self) -> None:
         """What was read before: it is asked for again."""

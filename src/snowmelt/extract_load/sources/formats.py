@@ -43,7 +43,7 @@ class Chunk:
 
 
 def format_of(name: str) -> str:
-    """By the file's suffix; one of .gz behind it is of no account."""
+    """The format by the file's suffix, whether or not .gz follows it."""
     plain_name = name.lower().removesuffix(".gz")
     found = next((kind for suffix, kind in _FORMATS.items() if plain_name.endswith(suffix)), None)
     if found is None:
@@ -196,7 +196,7 @@ def as_record(value: Any, position: str) -> Item[Record]:
 
 
 def _parquet(path: Path, size: int, skip: int) -> Iterator[Chunk]:
-    """By columns all the way: no record is made."""
+    """Reads Parquet column by column: no record is made."""
     number = 0
     tables = _parquet_tables(path, size)
     try:

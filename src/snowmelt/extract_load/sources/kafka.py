@@ -78,7 +78,7 @@ class KafkaExtractor(Extractor):
 
     def _configuration(self) -> dict[str, Any]:
         return {
-            # What an aborted transaction wrote was never said.
+            # Messages of aborted transactions do not count.
             "isolation.level": "read_committed", "socket.timeout.ms": int(self.seconds * 1000),
             **self.settings, "bootstrap.servers": self.address, "group.id": self.settings.get("group.id", "snowmelt"),
             "enable.auto.commit": False, "enable.partition.eof": True, "auto.offset.reset": "error",

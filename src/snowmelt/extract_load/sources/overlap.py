@@ -32,7 +32,7 @@ class Recent:
         return max(_earlier(at[0], self.seconds), self._from or "")
 
     def late(self, rows: Rows) -> list[int]:
-        """Those that did not come before."""
+        """The indexes of the rows that did not come before."""
         return [
             index for index, (change, mark) in enumerate(self._marks(rows)) if mark not in self._seen.get(change, ())
         ]

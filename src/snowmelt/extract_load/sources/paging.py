@@ -36,7 +36,7 @@ class Paging(ABC):
 
     @abstractmethod
     def following(self, page: Page, answer: httpx.Response, document: Any, records: int) -> Page | None:
-        """None behind the last page."""
+        """The next page; None behind the last one."""
 
 
 class NoPaging(Paging):

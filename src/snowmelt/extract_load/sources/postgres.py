@@ -163,7 +163,7 @@ def _text(query: Select[Any]) -> str:
 
 
 def _address(engine: Engine) -> str:
-    """As libpq takes it."""
+    """The address as libpq takes it."""
     _, asked = engine.dialect.create_connect_args(engine.url)
     # What psycopg alone understands.
     asked.pop("context", None)

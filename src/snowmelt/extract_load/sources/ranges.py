@@ -70,7 +70,7 @@ def _one_by_one(ranges: list[Range], read: Read) -> Iterator[tuple[int, Batch, l
 
 
 def _merged(ranges: list[Range], parallel: int, read: Read) -> Iterator[tuple[int, Batch, list[Any]]]:
-    """By threads, in the order in which batches come. An error of one ends all."""
+    """Batches of all ranges, read by threads, in the order in which they come. An error of one ends all."""
     waiting: queue.Queue[tuple[int, Batch, list[Any]] | BaseException | None] = queue.Queue(parallel * _WAITING)
     todo: queue.SimpleQueue[int] = queue.SimpleQueue()
     for number in range(len(ranges)):

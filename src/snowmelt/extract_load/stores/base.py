@@ -22,7 +22,7 @@ class StoredFile:
 class FileStore(ABC):
     @abstractmethod
     def files(self, pattern: str) -> list[StoredFile]:
-        """Those whose name matches, sorted by name; `**` stands for any folders."""
+        """The files whose names match, sorted by name; `**` stands for any folders."""
 
     @abstractmethod
     def fetch(self, name: str, target: Path) -> None:
@@ -33,7 +33,7 @@ class FileStore(ABC):
         """Copies a file there, replacing one of that name in one step."""
 
     def put_text(self, text: str, name: str) -> None:
-        """As `put`, a small file that is made here."""
+        """Puts a small text file, as `put` does."""
         with TemporaryDirectory(prefix="snowmelt-") as folder:
             draft = Path(folder) / "text"
             draft.write_text(text, encoding="utf-8")

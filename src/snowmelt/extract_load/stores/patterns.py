@@ -6,7 +6,7 @@ import re
 
 
 def matches(name: str, pattern: str) -> bool:
-    """As `Path.glob` does it; hidden files are drafts of somebody, and never meant."""
+    """Whether a path matches, as for `Path.glob`. Hidden files never do: they are drafts."""
     if name.rpartition("/")[2].startswith("."):
         return False
     return re.fullmatch(_expression(pattern), name) is not None

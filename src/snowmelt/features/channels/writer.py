@@ -257,7 +257,7 @@ class TableWriter:
             first = self._committing[0].channel
             others = [entry for entry in self._committing if entry.channel is not first]
             if others:
-                # Whose rows they are shows when each channel's are committed alone.
+                # Each channel's rows are committed alone, which shows whose rows fail.
                 self._committing = [entry for entry in self._committing if entry.channel is first]
                 self._queue = [*others, *self._queue]
                 return

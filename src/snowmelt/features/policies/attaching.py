@@ -125,7 +125,7 @@ def _set_on_tag(state: StateTransaction, tag: CatalogObject, policies: Sequence[
         if _present(state, tag.id, TAGGED, type_) is not None and not force:
             raise errors.compilation(
                 "003536", "42601", f"Tag {tag.name} has a masking policy for {type_} already.",
-                hint="UNSET it first, or write FORCE to put this one in its stead.",
+                hint="UNSET it first, or write FORCE to replace it.",
             )  # fmt: skip
         state.policies.put(PolicyReference(object_id=tag.id, kind=TAGGED, column=type_, policy_id=policy.id))
 

@@ -19,7 +19,7 @@ def column_has_one(column: str) -> SnowmeltError:
         "003529", "42601",
         f"Specified column already attached to another masking policy. A column cannot be attached to multiple masking "
         f"policies: '{column}'.",
-        hint="UNSET MASKING POLICY first, or write FORCE to put this one in its stead.",
+        hint="UNSET MASKING POLICY first, or write FORCE to replace it.",
     )  # fmt: skip
 
 
@@ -37,14 +37,14 @@ def wrong_arguments(policy: str, detail: str) -> SnowmeltError:
 
 def column_in_use(table: str, column: str, policy: str) -> SnowmeltError:
     return errors.compilation(
-        "003532", "22000", f"Column '{column}' of '{table}' can't be changed so: policy '{policy}' uses it.",
+        "003532", "22000", f"Column '{column}' of '{table}' can't be changed: policy '{policy}' uses it.",
         hint="Take the policy off the table or column first.",
     )  # fmt: skip
 
 
 def broken(name: str, policy: str) -> SnowmeltError:
-    """What is protected and can't be any more is not read at all."""
+    """A table or column whose policy no longer works can't be read at all."""
     return errors.compilation(
-        "003533", "22000", f"'{name}' can't be read: its policy {policy} is gone, or needs columns that it has not.",
+        "003533", "22000", f"'{name}' can't be read: its policy {policy} is gone, or needs columns that are gone.",
         hint="UNSET MASKING POLICY or DROP ALL ROW ACCESS POLICIES, and set another one.",
     )  # fmt: skip

@@ -41,7 +41,9 @@ def refuse_left_behind(run: Run, state: StateTransaction, inside: Callable[[Obje
     found = state.whole_catalog.objects(kinds=[MASKING, ROW_ACCESS], all_sessions=True)
     for policy in found:
         if inside(policy.name) and any(not inside(holder.name) for holder in _holders(state, policy.id)):
-            raise policy_errors.in_use(str(policy.name), f"{why} would take it from what it protects elsewhere.")
+            raise policy_errors.in_use(
+                str(policy.name), f"{why} would remove the policy, which protects objects elsewhere."
+            )
 
 
 def _holders(state: StateReader, policy_id: str) -> list[CatalogObject]:

@@ -117,7 +117,9 @@ def _create(cursor: TokenCursor, head: CreateHead, made: type[_Created]) -> _Cre
     while not cursor.at_end:
         if cursor.match("EXEMPT_OTHER_POLICIES", "="):
             if cursor.expect_any(("TRUE", "FALSE")) == "TRUE":
-                raise errors.unsupported("EXEMPT_OTHER_POLICIES", hint="Policies see values as they are stored anyway.")
+                raise errors.unsupported(
+                    "EXEMPT_OTHER_POLICIES", hint="Leave it out: policies always see stored values."
+                )
         elif at_option(cursor):
             comment = read_options(cursor, CommentOption, head.kind).comment
         else:

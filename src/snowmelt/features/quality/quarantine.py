@@ -144,7 +144,7 @@ def put(run: GateRun, quarantine: CatalogObject, failed: FailedRows, checks: Seq
     present = set(rows.column_names)
     for column in quarantine.definition.columns:
         if column.name not in present:
-            # One that the table had once.
+            # A column that the table no longer has.
             rows = rows.append_column(column.name, pa.nulls(count, schema.field(column.name).type))
     sink = RowSink(run, quarantine, OPERATION)
     sink.add(0, rows)

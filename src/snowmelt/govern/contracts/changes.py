@@ -96,7 +96,7 @@ def _tables(old: DescribedTable, new: DescribedTable, *, ordered: bool) -> Itera
     yield from _keys(old, new, renamed)
     stays = [renamed.get(column.name, column.name) for column in old.columns]
     stays = [name for name in stays if new.find(name) is not None]
-    # What comes behind all others shifts nobody's place.
+    # A column behind all others moves none of them.
     if ordered and [column.name for column in new.columns][: len(stays)] != stays:
         yield ContractChange(ChangeKind.REORDERED, new.name, new=", ".join(column.name for column in new.columns))
     if (old.description, old.tags) != (new.description, new.tags):

@@ -123,13 +123,13 @@ def values(type_: str, given: Mapping[str, Value]) -> Iterator[tuple[Option, Val
 
 
 def options_json(type_: str, given: Mapping[str, Value]) -> str:
-    """As SHOW FILE FORMATS prints them."""
+    """The options as SHOW FILE FORMATS prints them."""
     shown = {option.name: list(v) if isinstance(v, tuple) else v for option, v in values(type_, given)}
     return json.dumps(shown, separators=(",", ":"), ensure_ascii=False)
 
 
 def properties(type_: str, given: Mapping[str, Value]) -> Iterator[Row]:
-    """As DESCRIBE FILE FORMAT lists them."""
+    """The options as DESCRIBE FILE FORMAT lists them."""
     for option, value in values(type_, given):
         yield {
             "property": option.name,

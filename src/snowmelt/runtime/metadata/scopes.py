@@ -31,7 +31,7 @@ _RELATION_WORDS = {"TABLE": "Table", "VIEW": "View", "DYNAMIC TABLE": "Dynamic t
 
 
 def database_scope(run: Run, state: StateReader, statement: ShowStatement) -> ListingScope:
-    """For what lives in a database. Without IN: the session's database, or else the account."""
+    """The scope of SHOW for objects in a database. Without IN: the session's database, or else the account."""
     scope = statement.scope
     if scope is None:
         return ListingScope(run.session.database)
@@ -43,7 +43,7 @@ def database_scope(run: Run, state: StateReader, statement: ShowStatement) -> Li
 
 
 def schema_scope(run: Run, state: StateReader, statement: ShowStatement) -> ListingScope:
-    """For what lives in a schema. Without IN: the session's schema, or else its database, or else the account."""
+    """The scope of SHOW for objects in a schema. Without IN: the session's schema, database, or else the account."""
     scope = statement.scope
     if scope is None:
         return _current(run)
@@ -62,7 +62,7 @@ def schema_scope(run: Run, state: StateReader, statement: ShowStatement) -> List
 
 
 def relation_scope(run: Run, state: StateReader, statement: ShowStatement) -> ListingScope:
-    """For what belongs to a table or view: `IN t` is the table t. Without IN as `schema_scope`."""
+    """The scope of SHOW for what belongs to a table or view: `IN t` is the table t. Without IN as `schema_scope`."""
     scope = statement.scope
     if scope is None or (scope.kind in _RELATION_WORDS and scope.name is None):
         return _current(run)

@@ -74,7 +74,7 @@ def loaded_key(kept: str) -> rsa.RSAPublicKey:
 
 
 def fingerprint(kept: str) -> str:
-    """As in a token's issuer, and in DESCRIBE USER: `SHA256:` and the base64 of the digest."""
+    """The key's fingerprint, as in a token's issuer and DESCRIBE USER: `SHA256:` and the base64 of the digest."""
     return "SHA256:" + base64.b64encode(hashlib.sha256(base64.b64decode(kept)).digest()).decode("ascii")
 
 

@@ -288,7 +288,7 @@ class Operations:
 
 
 def _account_of(session: Session) -> str:
-    """Whose run it is: how its journal calls it."""
+    """The account of a run, as its journal calls it."""
     return f"console {session.user}"
 
 

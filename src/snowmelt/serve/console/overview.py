@@ -158,7 +158,7 @@ def _of_checks(session: Session) -> Iterable[dict[str, Any]]:
 
 
 def _rates(refreshes: Iterable[Any], now: datetime) -> dict[str, Any]:
-    """By minute, the oldest first."""
+    """The rates by minute, the oldest first."""
     start = now.replace(second=0, microsecond=0) - timedelta(minutes=_RATE_MINUTES - 1)
     done, failed, rows = ([0] * _RATE_MINUTES for _ in range(3))
     for row in refreshes:
@@ -204,7 +204,7 @@ def _refresh(row: Any) -> dict[str, Any]:
 
 
 def _costs(session: Session) -> dict[str, Any] | None:
-    """Of the last day; nothing where the role may not know."""
+    """The costs of the last day; nothing if the role may not know."""
     try:
         text = session.execute("SELECT SYSTEM$COST_REPORT(1)").rows()[0][0]
     except SnowmeltError:

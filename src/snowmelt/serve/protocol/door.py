@@ -107,7 +107,7 @@ class ProtocolDoor:
         ]
 
     def quickest(self) -> dict[str, tuple[str, Endpoint]]:
-        """By path, what is asked most: its method, and what answers it."""
+        """The requests that come most, by path: their method, and what answers them."""
         return {"/queries/v1/query-request": ("POST", _guarded(self.query))}
 
     # -- sessions -------------------------------------------------------------------------------------------------
@@ -224,7 +224,7 @@ class ProtocolDoor:
         return Response(body, media_type="application/json")
 
     async def abort(self, request: HttpRequest) -> Response:
-        """By the query's id in the address, or by the id of the request that started it."""
+        """Stops a query, named by its id in the address or by the id of the request that started it."""
         found = self._session(request)
         body = await read_body(request)
         wanted = request.path_params.get("query_id")

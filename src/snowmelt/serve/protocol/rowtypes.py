@@ -25,7 +25,7 @@ def type_name(type_: DataType) -> str:
 
 
 def fraction_digits(type_: DataType) -> int:
-    """Of a TIME or TIMESTAMP."""
+    """The digits of fractional seconds of a TIME or TIMESTAMP."""
     return 9 if type_.precision is None else type_.precision
 
 

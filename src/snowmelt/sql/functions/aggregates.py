@@ -152,7 +152,7 @@ def _array_agg(call: FunctionCall) -> exp.Expr:
 
 
 def _refuse_keyed(call: FunctionCall) -> None:
-    """For what counts values itself, and would count equal ones apart."""
+    """Refuses types whose equal values may differ, for functions that count values themselves."""
     if call.types[0].has_key:
         raise errors.unsupported(f"{call.name} of {call.types[0].kind}", hint="Cast it first.")
 

@@ -55,7 +55,7 @@ def _hash(call: FunctionCall) -> exp.Expr:
 
 
 def row_hash(call: FunctionCall, first: int = 0) -> exp.Expr:
-    """That hash of the arguments from the first on."""
+    """The hash of the row that the arguments from `first` on make."""
     given = zip(call.args[first:], call.types[first:], strict=True)
     return spark_call("xxhash64", *(_canonical(tree, type_, call) for tree, type_ in given))
 

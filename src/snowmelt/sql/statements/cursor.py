@@ -224,7 +224,7 @@ class TokenCursor:
         return text
 
     def skip_parenthesised(self) -> SqlText:
-        """As `inside`, but with the parentheses, and possibly empty between them."""
+        """Takes parentheses with what is in them, which may be nothing."""
         start = self.index
         self.expect("(")
         if not self.at(")"):

@@ -63,7 +63,7 @@ def text(cursor: TokenCursor, name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CommentOption(Options):
-    """For what nothing else can be altered, or unset, of."""
+    """The only option of kinds that have nothing else to set or unset."""
 
     comment: Annotated[str | None, text] = None
 
@@ -197,7 +197,7 @@ def read_options(
 
 
 def read_required_options(cursor: TokenCursor, model: type[Model], kind: str) -> Model:
-    """As `read_options`, for SET: at least one must be there."""
+    """Reads options as `read_options` does, for SET: at least one must be there."""
     if not at_option(cursor):
         raise cursor.unexpected()
     return read_options(cursor, model, kind)

@@ -59,9 +59,9 @@ def properties(source: CapturedSource) -> dict[str, str]:
         "database.server.id": str(source.server_id),
         "database.include.list": ",".join(re.escape(name) for name in databases),
         "database.ssl.mode": _SSL_MODES[source.type].get(source.ssl_mode, _NO_SSL[source.type]),
-        # Its worker insists on one, and talks to nobody.
+        # Debezium refuses to start without an address of Kafka, and never connects to it here.
         "bootstrap.servers": "localhost:9092",
-        # DDL is no change of a row.
+        # DDL changes no row.
         "include.schema.changes": "false",
         # As numbers, whose meaning the schema says: a TIME here may be of hundreds of hours, or negative.
         "time.precision.mode": "adaptive_time_microseconds",
