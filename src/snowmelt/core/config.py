@@ -236,6 +236,10 @@ class Settings(BaseModel):
     """Spark settings, passed through; `spark.master` chooses the cluster."""
     trust_python: bool = False
     """Whether stored procedures and functions in Python may run. They run with the server's rights."""
+    python_seconds: float = Field(default=60.0, gt=0)
+    """How long one call of a function in Python may take."""
+    python_memory_bytes: int = Field(default=2 * 1024**3, ge=128 * 1024**2)
+    """How much memory a process may have that runs functions in Python."""
     default_database: str = "SNOWMELT"
     default_warehouse: str = "COMPUTE_WH"
     credit_price: float = 3.0

@@ -64,14 +64,14 @@ class SparkEngine:
     """Spark for one account, started when first needed and again when it dies. Safe to use from many threads."""
 
     def __init__(
-        self, settings: Mapping[str, str], work_dir: Path, storage_uri: str, token_key: str,
+        self, functions: PythonFunctions, settings: Mapping[str, str], work_dir: Path, storage_uri: str,
         cancel_seconds: float = 5.0, silence_seconds: float = SILENCE_SECONDS, cancelled: CancelledTags | None = None,
     ) -> None:  # fmt: skip
         """`cancel_seconds` after it was cancelled a statement that still runs is ended with Spark's process.
 
         `silence_seconds` without an answer of it, that process is replaced.
         """
-        self._functions = PythonFunctions(token_key)
+        self._functions = functions
         self._cancelled = cancelled or CancelledTags()
         self._halting = Halting(cancel_seconds, self._cancelled)
         self._settings = settings

@@ -23,6 +23,8 @@ from sqlglot import exp
 
 from snowmelt.core import errors
 from snowmelt.core.config import QuickMode, QuickSettings
+from snowmelt.core.lazy import lazy_imports
+from snowmelt.core.user_code import KnownCode
 from snowmelt.core.watching import Progress
 from snowmelt.engine.cancelled import CancelledTags
 from snowmelt.engine.model import FrameView, Lane, TableFiles
@@ -34,6 +36,9 @@ from snowmelt.engine.rates import ObservedRates
 from snowmelt.ivm.cost import ComputeEngine, EngineRates
 from snowmelt.sql.dialect import to_spark_sql
 from snowmelt.storage.columns import local_path
+
+with lazy_imports():
+    from snowmelt.engine import python_functions
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -94,12 +99,18 @@ class Engine:
     def __init__(
         self, settings: Mapping[str, str], work_dir: Path, storage_uri: str, token_key: str,
         cancel_seconds: float = 5.0, quick: QuickSettings | None = None, silence_seconds: float = 60.0,
+        python_memory: int = 2 * 1024**3,
     ) -> None:  # fmt: skip
         self._cancelled = CancelledTags()
-        self._made = (settings, work_dir, storage_uri, token_key, cancel_seconds, silence_seconds, self._cancelled)
+        self.code = KnownCode()
+        """Functions of users that queries may call: to be known before a query names them."""
+        self._functions = token_key, self.code, python_memory
+        self._made = settings, work_dir, storage_uri, cancel_seconds, silence_seconds, self._cancelled
         self._settings = quick or QuickSettings()
         root = local_path(storage_uri) if storage_uri.startswith(("file://", "/")) else None
-        self._quick = QuickLane(memory=self._settings.memory, seconds=self._settings.seconds, root=root)
+        self._quick = QuickLane(
+            memory=self._settings.memory, seconds=self._settings.seconds, root=root, code=(self.code, python_memory)
+        )
         self._uses: OrderedDict[str, LaneUse] = OrderedDict()
         self._lock = threading.Lock()
         self._sampled = random.Random()
@@ -111,7 +122,8 @@ class Engine:
     def spark(self) -> SparkEngine:
         """Spark itself. PySpark is not imported before somebody needs it."""
         module = importlib.import_module("snowmelt.engine.engine")
-        return cast("SparkEngine", module.SparkEngine(*self._made))
+        functions = python_functions.PythonFunctions(*self._functions)
+        return cast("SparkEngine", module.SparkEngine(functions, *self._made))
 
     # -- queries --------------------------------------------------------------------------------------------------
 

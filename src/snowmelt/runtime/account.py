@@ -103,6 +103,7 @@ class Account:
                 settings.cancel_seconds,
                 settings.quick,
                 settings.silence_seconds,
+                settings.python_memory_bytes,
             )
             self._closing.callback(self.engine.stop)
             self.access = AccessControl(self.state)

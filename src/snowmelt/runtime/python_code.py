@@ -1,4 +1,4 @@
-"""Python that users wrote: it runs in this process, so only where the settings trust it."""
+"""Python that users wrote: it runs with the server's rights, so only where the settings trust it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import traceback
 from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors
+from snowmelt.core.config import Settings
 from snowmelt.core.errors import SnowmeltError
+from snowmelt.core.user_code import Shape, UserCode, user_code
+from snowmelt.state.model import RoutineDefinition
 
 if TYPE_CHECKING:
     from snowmelt.runtime.account import Account
@@ -16,13 +19,32 @@ FILE = "_udf_code.py"
 
 
 def require_trust(account: Account) -> None:
-    """Raises unless the settings allow Python in this process."""
+    """Raises unless the settings allow Python."""
     if not account.settings.trust_python:
         raise errors.unsupported(
             "LANGUAGE PYTHON",
-            hint="Python runs inside the server with all its rights. Set trust_python = true in snowmelt.toml "
-            "(or SNOWMELT_TRUST_PYTHON=true) if you trust everybody who may create procedures and dynamic tables.",
+            hint="Python runs with the rights of the server's user. Set trust_python = true in snowmelt.toml (or "
+            "SNOWMELT_TRUST_PYTHON=true) if you trust everybody who may create functions, procedures and dynamic "
+            "tables.",
         )
+
+
+def user_code_of(definition: RoutineDefinition, zone: str, settings: Settings) -> UserCode:
+    """A stored function in Python, as the engine is asked to run it."""
+    table = definition.returns_table
+    shape: Shape = "aggregate" if definition.aggregate else "scalar" if table is None else "table"
+    returns = [definition.returns] if definition.returns is not None else [column.type for column in table or ()]
+    return user_code(
+        body=definition.body,
+        handler=definition.handler or "",
+        shape=shape,
+        arguments=[(argument.name, argument.type) for argument in definition.arguments],
+        returns=returns,
+        immutable=definition.immutable,
+        strict=definition.strict,
+        zone=zone,
+        seconds=settings.python_seconds,
+    )
 
 
 def compiled(body: str) -> Any:

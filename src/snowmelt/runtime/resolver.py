@@ -11,8 +11,10 @@ from zoneinfo import ZoneInfo
 from sqlglot import exp
 
 from snowmelt.core import errors
+from snowmelt.core.lazy import lazy_imports
 from snowmelt.core.names import ObjectName, quote
 from snowmelt.core.types import DataType
+from snowmelt.core.user_code import UserCode
 from snowmelt.engine.model import TableFiles, are_few
 from snowmelt.runtime import errors as statement_errors
 from snowmelt.runtime import past_shapes, sequences, system_functions, table_functions
@@ -43,6 +45,9 @@ from snowmelt.state.model import (
     ViewDefinition,
 )
 from snowmelt.state.store import StateReader
+
+with lazy_imports():
+    from snowmelt.runtime import python_code
 
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
@@ -319,18 +324,27 @@ class StatementCatalog:
             self.run.bodies[item.id] = item
         return [
             replace(
-                scalar_routine(str(item.name), item.definition, item.owner),
+                scalar_routine(str(item.name), item.definition, item.owner, self._code(item.definition)),
                 sealed=not enforcement.may_read_definition(self.run, item),
             )
             for item in found
             if isinstance(item.definition, RoutineDefinition)
         ]
 
+    def _code(self, definition: RoutineDefinition) -> UserCode | None:
+        if definition.language == "SQL":
+            return None
+        python_code.require_trust(self.run.account)
+        zone = str(self.run.session.parameter("TIMEZONE"))
+        code = python_code.user_code_of(definition, zone, self.run.account.settings)
+        self.run.account.engine.code.know(code)
+        return code
 
-def scalar_routine(name: str, definition: RoutineDefinition, owner: str | None = None) -> ScalarRoutine:
+
+def scalar_routine(
+    name: str, definition: RoutineDefinition, owner: str | None = None, code: UserCode | None = None
+) -> ScalarRoutine:  # fmt: skip
     """A stored function as the binder takes it."""
-    if definition.language != "SQL":
-        raise errors.unsupported(f"functions in {definition.language}", hint="Python runs in stored procedures.")
     table = definition.returns_table
     return ScalarRoutine(
         name=name,
@@ -343,4 +357,5 @@ def scalar_routine(name: str, definition: RoutineDefinition, owner: str | None =
         defaults={a.name: a.default for a in definition.arguments if a.default is not None},
         strict=definition.strict,
         owner=owner,
+        code=code,
     )

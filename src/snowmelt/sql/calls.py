@@ -315,7 +315,10 @@ def _constant(binder: BindsExpressions, node: exp.Expr) -> exp.Expr:
 
 
 def _bind_routine(binder: BindsExpressions, found: list[ScalarRoutine], node: exp.Anonymous) -> Bound:
-    inside = binder.in_clause(binder.clause)
+    aggregates = any(routine.code is not None and routine.code.shape == "aggregate" for routine in found)
+    if aggregates:
+        binder.clause.allow_aggregate(node)
+    inside = binder.in_clause(binder.clause.inside_aggregate(node.name.upper()) if aggregates else binder.clause)
     routine, arguments = routines.match(inside, found, node)
     if routine.returns is None:
         raise errors.compilation("002142", "42601", f"Table function {routine.name} must stand in TABLE(…)")

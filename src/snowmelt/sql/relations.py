@@ -9,6 +9,7 @@ from typing import Protocol
 from sqlglot import exp
 
 from snowmelt.core.types import DataType
+from snowmelt.core.user_code import UserCode
 from snowmelt.sql.bound import BoundQuery
 from snowmelt.sql.functions.registry import SessionContext
 
@@ -99,7 +100,7 @@ class ChangeSpan:
 
 @dataclass(frozen=True, slots=True)
 class ScalarRoutine:
-    """A SQL user-defined function: its body is an expression or a query over its arguments."""
+    """A user-defined function: its body is an expression or a query over its arguments, or code."""
 
     name: str
     arguments: tuple[tuple[str, DataType], ...]
@@ -115,6 +116,8 @@ class ScalarRoutine:
     """The role whose rights the body has; None for those of whoever calls it."""
     sealed: bool = False
     """As of a view."""
+    code: UserCode | None = None
+    """What runs in place of the body, which is Python then."""
 
 
 class Relations(Protocol):

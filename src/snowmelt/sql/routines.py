@@ -7,6 +7,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from snowmelt.core import errors
+from snowmelt.core.lazy import lazy_imports
 from snowmelt.sql import overloads
 from snowmelt.sql.binders import BindsExpressions, BindsQueries, Environment
 from snowmelt.sql.bound import Bound, BoundQuery, Scope
@@ -14,6 +15,9 @@ from snowmelt.sql.building import bind
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.relations import ScalarRoutine
 from snowmelt.sql.sealing import sealed
+
+with lazy_imports():
+    from snowmelt.sql import code_calls
 
 
 def match(
@@ -48,6 +52,8 @@ def match(
 
 def inline(binder: BindsExpressions, routine: ScalarRoutine, arguments: dict[str, Bound]) -> Bound:
     """The value of a call: the body, cast to the declared type."""
+    if routine.code is not None:
+        return code_calls.value(binder, routine, arguments)
     assert routine.returns is not None
     returns = routine.returns
     tree = parse_snowflake(routine.body)

@@ -13,7 +13,7 @@ from snowmelt.core.names import split_name
 from snowmelt.core.types import DataType
 from snowmelt.sql import routines, table_calls
 from snowmelt.sql.binders import BindsExpressions, BindsQueries
-from snowmelt.sql.bound import BoundQuery, FromItem, Scope, SourceColumn, fold_identifier, position_of
+from snowmelt.sql.bound import Bound, BoundQuery, FromItem, Scope, SourceColumn, fold_identifier, position_of
 from snowmelt.sql.clauses import ON
 from snowmelt.sql.dialect import identifier
 from snowmelt.sql.node_arguments import only
@@ -32,7 +32,7 @@ from snowmelt.sql.source_clauses import (
 from snowmelt.sql.using import bind_using, shared_names
 
 with lazy_imports():
-    from snowmelt.sql import pivots, policies, samples
+    from snowmelt.sql import code_calls, code_partitions, pivots, policies, samples
     from snowmelt.sql.asof_joins import bind_asof
     from snowmelt.sql.match_recognize import bind_matches
 
@@ -57,9 +57,8 @@ class SourceBinder:
     def _join_all(self, first: exp.Expr, joins: list[exp.Join], target: exp.Select) -> None:
         self.target = target
         target.set("from_", exp.From(this=self._item(first)))
-        bound = [self._join(join) for join in joins]
-        if bound:
-            target.set("joins", bound)
+        for join in joins:
+            target.append("joins", self._join(join))
 
     def _grouped(self, first: exp.Expr, joins: list[exp.Join]) -> exp.Expr:
         """`(a JOIN b ON …)` on the right of a join: rows of their own, whose tables keep their names."""
@@ -311,12 +310,19 @@ class SourceBinder:
                 else [fold_identifier(call.this)]
             )
             call = call.expression
+        window = call if isinstance(call, exp.Window) else None
+        call = window.this if window is not None else call
         if isinstance(call, exp.Parameter | exp.Literal | exp.Column):
             return self._named(self._identifier_parts(exp.Anonymous(this="IDENTIFIER", expressions=[call])), node)
         if not isinstance(call, exp.Anonymous):
             raise errors.unsupported(f"{errors.words_of(type(call))} in TABLE(…)")
         only(node, "this", "alias", "joins")
         name = call.name.upper()
+        if window is not None:
+            found = self.queries.environment.relations.routine((*parts, name))
+            if not found:
+                raise errors.unsupported(f"OVER behind TABLE({name}(…))")
+            return code_partitions.rows(self, *self._chosen(found, call), window, node)
         arguments = named_arguments(call)
         if name == "FLATTEN":
             return table_calls.flatten(self, arguments, node)
@@ -331,9 +337,10 @@ class SourceBinder:
         return self._relation(relation, node, ())
 
     def _routine(self, found: list[ScalarRoutine], call: exp.Anonymous, node: exp.Expr) -> exp.Expr:
-        routine, given = routines.match(self.expressions, found, call)
-        if routine.returns_table is None:
-            raise errors.compilation("002143", "42601", f"{routine.name} is not a table function")
+        routine, given = self._chosen(found, call)
+        assert routine.returns_table is not None
+        if routine.code is not None:
+            return code_calls.rows(self, routine, given, node)
         bound = routines.inline_table(self.queries, routine, given, self.scope)
         declared = [
             (column.name, produced.key, column.type)
@@ -342,6 +349,12 @@ class SourceBinder:
         tree = self.aliased(exp.Subquery(this=bound.tree), declared, node, ())
         alias = tree.args.pop("alias")
         return exp.Lateral(this=tree, alias=alias)
+
+    def _chosen(self, found: list[ScalarRoutine], call: exp.Anonymous) -> tuple[ScalarRoutine, dict[str, Bound]]:
+        routine, given = routines.match(self.expressions, found, call)
+        if routine.returns_table is None:
+            raise errors.compilation("002143", "42601", f"{routine.name} is not a table function")
+        return routine, given
 
     # -- joins ----------------------------------------------------------------------------------------------------
 

@@ -61,7 +61,7 @@ def flatten(sources: FromClause, arguments: dict[str, exp.Expr], node: exp.Expr)
     )
     fields = [(name, type_) for name, type_ in FLATTEN_COLUMNS if name in wanted]
     number = _row_number(sources) if _mentions(node, "SEQ") else None
-    tree = _inline(sources, rows, fields, node)
+    tree = inline_rows(sources, rows, fields, node)
     source = sources.scope.sources[-1]
     columns = {column.name: column for column in source.columns}
     if number is not None:
@@ -108,7 +108,7 @@ def _row_number(sources: FromClause) -> exp.Expr | None:
     return exp.column(identifier("__row"), table=identifier(alias.this.name))
 
 
-def _inline(sources: FromClause, rows: exp.Expr, columns: list[tuple[str, DataType]], node: exp.Expr) -> exp.Expr:
+def inline_rows(sources: FromClause, rows: exp.Expr, columns: list[tuple[str, DataType]], node: exp.Expr) -> exp.Expr:
     """A lateral join with the rows of an ARRAY<STRUCT<…>>."""
     named = sources.aliased(exp.Table(this=identifier("x")), [(n, n, t) for n, t in columns], node, ())
     alias = named.args["alias"].this.name
@@ -133,7 +133,7 @@ def split_to_table(sources: FromClause, name: str, call: exp.Anonymous, node: ex
         parts,
     )
     columns = [("SEQ", types.INTEGER), ("INDEX", types.INTEGER), ("VALUE", types.VARCHAR)]
-    return _inline(sources, rows, columns, node)
+    return inline_rows(sources, rows, columns, node)
 
 
 def generator(sources: FromClause, arguments: dict[str, exp.Expr], node: exp.Expr) -> exp.Expr:

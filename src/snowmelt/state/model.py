@@ -128,7 +128,7 @@ class Argument(Record):
 
 
 class RoutineDefinition(Definition):
-    """A SQL UDF, a table function or a stored procedure."""
+    """A function, a table function, an aggregate function or a stored procedure."""
 
     kind: Literal["FUNCTION", "PROCEDURE"]
     arguments: tuple[Argument, ...]
@@ -139,6 +139,9 @@ class RoutineDefinition(Definition):
     body: str
     handler: str | None = None
     volatile: bool = False
+    immutable: bool = False
+    """Declared so: equal arguments give equal values."""
+    aggregate: bool = False
     strict: bool = False
     """A NULL argument gives NULL without a call."""
     secure: bool = False

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from snowmelt.accounts import open_account
-from snowmelt.core.config import Settings
+from snowmelt.core.config import QuickSettings, Settings
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.session import Session
 
@@ -16,7 +16,9 @@ from snowmelt.runtime.session import Session
 @pytest.fixture(scope="module")
 def trusting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
     """An account that trusts Python."""
-    settings = Settings(trust_python=True, spark={"spark.master": "local[1]"})
+    # A process that runs code has to start, and may import pandas, on a machine that does much else.
+    quick = QuickSettings(seconds=300)
+    settings = Settings(trust_python=True, spark={"spark.master": "local[1]"}, quick=quick)
     with open_account(tmp_path_factory.mktemp("trusting"), settings=settings) as account:
         yield account
         assert not account.engine.started.is_set(), "one of these tests started Spark"

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
+from snowmelt.core.user_code import PREFIX, VOLATILE
 from snowmelt.storage import variant
 
 _PARTS = {"metadata", "value"}
@@ -22,7 +23,10 @@ def is_comparable(query: exp.Expr) -> bool:
         return False
     if any(spec.args.get("kind") == "ROWS" for spec in query.find_all(exp.WindowSpec)):
         return False
-    return all(call.name.lower() not in _FREE and not _is_free_list(call) for call in query.find_all(exp.Anonymous))
+    calls = list(query.find_all(exp.Anonymous))
+    if any(call.name.startswith(PREFIX + VOLATILE) for call in calls):
+        return False
+    return all(call.name.lower() not in _FREE and not _is_free_list(call) for call in calls)
 
 
 def _is_free_list(call: exp.Anonymous) -> bool:

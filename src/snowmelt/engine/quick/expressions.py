@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from sqlglot import exp
 
 from snowmelt.core.errors import words_of
-from snowmelt.engine.quick import operators, types
+from snowmelt.engine.quick import code_calls, operators, types
 from snowmelt.engine.quick.aggregates import AGGREGATES, WINDOW_FUNCTIONS
 from snowmelt.engine.quick.casts import cast
 from snowmelt.engine.quick.functions import FUNCTIONS
@@ -269,10 +269,15 @@ class QuickExpressions:
         return FUNCTIONS["if"]([*arguments, self.lazy_value(other) if other is not None else NULL])
 
     def _cast(self, node: exp.Expr) -> Value:
-        return cast(self.value(node.this), types.of_node(node.args["to"]))
+        target = types.of_node(node.args["to"])
+        if code_calls.is_code(node.this):
+            return code_calls.cast(self.value(node.this), target)
+        return cast(self.value(node.this), target)
 
     def _try_cast(self, node: exp.Expr) -> Value:
         """sqlglot reads Spark's CAST as this node too; TRY_CAST is the one that is marked."""
+        if not node.args.get("safe"):
+            return self._cast(node)
         return cast(self.value(node.this), types.of_node(node.args["to"]), attempt=bool(node.args.get("safe")))
 
     # -- calls ----------------------------------------------------------------------------------------------------
@@ -287,6 +292,8 @@ class QuickExpressions:
         special = _SPECIAL.get(name)
         if special is not None:
             return special(self, node)
+        if code_calls.is_code(node):
+            return code_calls.called(self, node)
         function = FUNCTIONS.get(name)
         if function is None:
             raise NotQuick(f"function {name}")

@@ -19,6 +19,7 @@ import structlog
 from sqlglot import exp
 
 from snowmelt.core.lazy import lazy_imports
+from snowmelt.core.user_code import QUICK_STEADY, QUICK_VOLATILE, KnownCode
 from snowmelt.engine.model import TableFiles
 from snowmelt.engine.quick.answers import RecentAnswers
 from snowmelt.engine.quick.decoded import DecodedFiles
@@ -30,7 +31,7 @@ from snowmelt.engine.quick.variant_calls import MARK, register_all
 with lazy_imports():
     import duckdb
 
-    from snowmelt.engine.quick import queries
+    from snowmelt.engine.quick import code_calls, queries
     from snowmelt.engine.quick.sources import relations
 
 _log = structlog.get_logger(__name__)
@@ -68,8 +69,11 @@ class _Running:
 class QuickLane:
     """Safe to use from many threads."""
 
-    def __init__(self, *, memory: str = "1GB", seconds: float = 5.0, root: str | None = None) -> None:
-        """`root` is the only folder that may be read."""
+    def __init__(
+        self, *, memory: str = "1GB", seconds: float = 5.0, root: str | None = None,
+        code: tuple[KnownCode, int] | None = None,
+    ) -> None:  # fmt: skip
+        """`root` is the only folder that may be read. `code` are users' functions, and the memory of what runs them."""
         self._memory = memory
         self._seconds = seconds
         self._root = root
@@ -80,6 +84,8 @@ class QuickLane:
         self._tags: dict[str, int] = {}
         self._watcher: threading.Thread | None = None
         self._knows_variants = False
+        self._code = code
+        self._calls: code_calls.CodeCalls | None = None
         self._closed = threading.Event()
         self._prepared = PreparedQueries(self._cursor)
         self._decoded = DecodedFiles()
@@ -139,12 +145,13 @@ class QuickLane:
             connection.interrupt()
         self._prepared.close()
         self._answers.clear()
+        if self._calls is not None:
+            self._calls.close()
         for connection in (*idle, *([database] if database is not None else [])):
             connection.close()
 
     def _fetch(self, connection: duckdb.DuckDBPyConnection, sql: str, given: Mapping[str, pa.Table]) -> pa.Table:
-        if MARK in sql:
-            self._know_variants(connection)
+        self._know_functions(connection, sql)
         for name, rows in given.items():
             connection.register(name, rows)
         try:
@@ -156,9 +163,9 @@ class QuickLane:
 
     def _fetch_prepared(self, sql: str, given: Mapping[str, pa.Table], tag: str | None) -> pa.Table:
         """The result of a query that will come again with other rows."""
-        if MARK in sql:
+        if MARK in sql or _calls_code(sql):
             with self._connection(tag) as running:
-                self._know_variants(running.connection)
+                self._know_functions(running.connection, sql)
         prepared = self._prepared.take(sql, given)
         try:
             with self._watched(prepared.connection, tag):
@@ -169,12 +176,15 @@ class QuickLane:
         self._prepared.give_back(prepared)
         return found
 
-    def _know_variants(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """They take some milliseconds, so that only a query that has VARIANTs waits for them."""
+    def _know_functions(self, connection: duckdb.DuckDBPyConnection, sql: str) -> None:
+        """Those of VARIANTs take some milliseconds, so that only a query that has VARIANTs waits for them."""
         with self._lock:
-            if not self._knows_variants:
+            if MARK in sql and not self._knows_variants:
                 register_all(connection)
                 self._knows_variants = True
+            if self._code is not None and self._calls is None and _calls_code(sql):
+                self._calls = code_calls.CodeCalls(*self._code, self._seconds)
+                self._calls.register(connection)
 
     # -- connections ----------------------------------------------------------------------------------------------
 
@@ -238,6 +248,11 @@ class QuickLane:
             if self._decoded.has_unused(now):
                 with _guarded(), self._connection(None) as unused:
                     self._decoded.drop_unused(unused.connection, now)
+
+
+def _calls_code(sql: str) -> bool:
+    """Whether it may call functions of users."""
+    return QUICK_STEADY in sql or QUICK_VOLATILE in sql
 
 
 @contextmanager

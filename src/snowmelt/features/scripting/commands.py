@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, quote
 from snowmelt.core.types import DataType, parse_type
-from snowmelt.features.scripting import procedures, python
+from snowmelt.features.scripting import packages, procedures, python
 from snowmelt.features.scripting.statements import (
     AlterRoutine,
     CreateRoutine,
@@ -69,15 +69,11 @@ def create(run: Run, statement: CreateRoutine) -> Result:
 
 
 def _refuse(run: Run, statement: CreateRoutine) -> None:
-    if statement.aggregate:
-        raise errors.unsupported("CREATE AGGREGATE FUNCTION")
+    if statement.aggregate and (statement.language == "SQL" or statement.returns is None):
+        raise errors.unsupported("CREATE AGGREGATE FUNCTION … LANGUAGE SQL", hint="Write it in Python.")
     if statement.language == "PYTHON":
-        if statement.kind == "FUNCTION":
-            raise errors.unsupported(
-                "CREATE FUNCTION … LANGUAGE PYTHON",
-                hint="Write the function in SQL, or a stored procedure in Python.",
-            )
         require_trust(run.account)
+        packages.check(statement.kind, statement.options.packages or ())
     if statement.options.imports is not None:
         raise errors.unsupported(f"CREATE {statement.kind} … IMPORTS", hint="Put the code into the body.")
 
@@ -99,6 +95,8 @@ def _definition(run: Run, statement: CreateRoutine, name: ObjectName) -> Routine
         body=statement.body.text,
         handler=statement.options.handler,
         volatile=statement.volatility == "VOLATILE",
+        immutable=statement.volatility == "IMMUTABLE",
+        aggregate=statement.aggregate,
         strict=statement.strict,
         secure=statement.secure,
         execute_as_caller=statement.execute_as == "CALLER",
@@ -142,7 +140,7 @@ def _check(run: Run, name: ObjectName, definition: RoutineDefinition) -> None:
         for argument in definition.arguments:
             if argument.default is not None:
                 binder.cast(binder.bind(parse_snowflake(argument.default)), argument.type)
-        if definition.kind == "FUNCTION":
+        if definition.kind == "FUNCTION" and definition.language == "SQL":
             routines.check(queries, binder, scalar_routine(str(name), definition))
     if definition.kind == "PROCEDURE" and definition.language == "SQL":
         procedures.body_of(definition.body)

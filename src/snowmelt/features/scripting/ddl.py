@@ -26,7 +26,7 @@ def ddl(item: CatalogObject, qualified: bool) -> str:
     required = " NOT NULL" if written is not None and written.returns_not_null else ""
     kind = f"{'SECURE ' if definition.secure else ''}{definition.kind}"
     lines = [
-        f"CREATE OR REPLACE {kind} {name}({arguments})",
+        f"CREATE OR REPLACE {'AGGREGATE ' if definition.aggregate else ''}{kind} {name}({arguments})",
         f"RETURNS {_returns(definition)}{required}",
         f"LANGUAGE {definition.language}",
         *_clauses(definition, written),

@@ -44,15 +44,20 @@ def _functions(run: Run, state: StateReader, database: Database) -> Iterator[Row
         volatility = written.volatility if written is not None else None
         yield {
             **_common(run, item, definition, "FUNCTION"),
-            "VOLATILITY": "VOLATILE" if definition.volatile else "IMMUTABLE",
+            "VOLATILITY": "VOLATILE" if _is_volatile(definition) else "IMMUTABLE",
             "IS_NULL_CALL": long_yes(not definition.strict),
             "IS_SECURE": long_yes(definition.secure),
             "IS_EXTERNAL": "NO",
             "HANDLER": definition.handler,
             "IS_MEMOIZABLE": long_yes(volatility == "MEMOIZABLE"),
             "IS_DATA_METRIC": "NO",
-            "IS_AGGREGATE": "NO",
+            "IS_AGGREGATE": long_yes(definition.aggregate),
         }
+
+
+def _is_volatile(definition: RoutineDefinition) -> bool:
+    """SQL is seen through; code is what it is declared."""
+    return definition.volatile or (definition.language != "SQL" and not definition.immutable)
 
 
 def _procedures(run: Run, state: StateReader, database: Database) -> Iterator[Row]:

@@ -90,7 +90,7 @@ def _routine(item: CatalogObject, definition: RoutineDefinition) -> Row:
         "name": item.name.name,
         "schema_name": item.name.schema,
         "is_builtin": "N",
-        "is_aggregate": "N",
+        "is_aggregate": yes(definition.aggregate),
         "is_ansi": "N",
         "min_num_arguments": required,
         "max_num_arguments": len(definition.arguments),

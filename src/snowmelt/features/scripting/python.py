@@ -20,6 +20,7 @@ from snowmelt.features.scripting.interpreter import Returned
 from snowmelt.runtime.python_code import compiled, failed, raised, require_trust
 from snowmelt.runtime.python_session import ProcedureFrame, PythonSession, Row
 from snowmelt.runtime.variables import Variable
+from snowmelt.sql import code_calls
 from snowmelt.state.model import RoutineDefinition
 
 if TYPE_CHECKING:
@@ -29,10 +30,15 @@ _SNOWPARK = "snowflake.snowpark"
 
 
 def check(definition: RoutineDefinition) -> None:
-    """Raises a syntax error of the body, or for a handler that was not named."""
+    """Raises a syntax error of the body, or for a handler that was not named, or types that Python is not given."""
     if definition.handler is None:
-        raise errors.compilation("391552", "42601", "A procedure in Python needs HANDLER = '<function>'.")
+        what = definition.kind.lower()
+        raise errors.compilation("391552", "42601", f"A {what} in Python needs HANDLER = '<function>'.")
     compiled(definition.body)
+    if definition.kind == "FUNCTION":
+        returned = [definition.returns] if definition.returns is not None else []
+        columns = [column.type for column in definition.returns_table or ()]
+        code_calls.check_types([*(argument.type for argument in definition.arguments), *returned, *columns])
 
 
 def run(run: Run, definition: RoutineDefinition, arguments: Sequence[Variable]) -> Returned:

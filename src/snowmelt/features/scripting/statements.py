@@ -38,7 +38,7 @@ _NOT_HERE = (
 )  # fmt: skip
 
 
-_OWN_PYTHON = "kept and shown; the server's own Python runs the code, with the packages that are installed"
+_OWN_PYTHON = "kept and shown; the server's own Python runs the code"
 
 
 def _version(cursor: TokenCursor, name: str) -> str:
@@ -49,7 +49,7 @@ def _version(cursor: TokenCursor, name: str) -> str:
 @dataclass(frozen=True, slots=True)
 class RoutineOptions(Options):
     runtime_version: Annotated[str | None, _version, WithoutEffect(_OWN_PYTHON)] = None
-    packages: Annotated[tuple[str, ...] | None, strings, WithoutEffect(_OWN_PYTHON)] = None
+    packages: Annotated[tuple[str, ...] | None, strings] = None
     imports: Annotated[tuple[str, ...] | None, strings] = None
     handler: Annotated[str | None, text] = None
     comment: Annotated[str | None, text] = None

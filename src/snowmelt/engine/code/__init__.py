@@ -1,0 +1,1 @@
+"""Running Python that users wrote, in processes of its own."""
