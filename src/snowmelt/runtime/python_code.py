@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from snowmelt.core import errors
 from snowmelt.core.config import Settings
@@ -11,16 +11,13 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.user_code import Shape, UserCode, user_code
 from snowmelt.state.model import RoutineDefinition
 
-if TYPE_CHECKING:
-    from snowmelt.runtime.account import Account
-
 FILE = "_udf_code.py"
 """How Snowflake calls the body in tracebacks. Only lines of this file are ever shown."""
 
 
-def require_trust(account: Account) -> None:
+def require_trust(settings: Settings) -> None:
     """Raises unless the settings allow Python."""
-    if not account.settings.trust_python:
+    if not settings.trust_python:
         raise errors.unsupported(
             "LANGUAGE PYTHON",
             hint="Python runs with the rights of the server's user. Set trust_python = true in snowmelt.toml (or "

@@ -334,7 +334,7 @@ class StatementCatalog:
     def _code(self, definition: RoutineDefinition) -> UserCode | None:
         if definition.language == "SQL":
             return None
-        python_code.require_trust(self.run.account)
+        python_code.require_trust(self.run.account.settings)
         zone = str(self.run.session.parameter("TIMEZONE"))
         code = python_code.user_code_of(definition, zone, self.run.account.settings)
         self.run.account.engine.code.know(code)

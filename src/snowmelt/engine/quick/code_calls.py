@@ -6,7 +6,7 @@ What fails is no error of the lane: Spark computes the query again, and has the 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 from sqlglot import exp
@@ -16,15 +16,18 @@ from snowmelt.core.user_code import PREFIX, QUICK_STEADY, QUICK_VOLATILE, STEADY
 from snowmelt.engine.quick.types import STRING, NotQuick, SparkType, of_node
 from snowmelt.engine.quick.values import Value, literal
 
-if TYPE_CHECKING:
-    from snowmelt.engine.quick.expressions import QuickExpressions
-
 with lazy_imports():
     import duckdb
     from duckdb import func
 
     from snowmelt.engine.code import client
     from snowmelt.engine.code.program import program
+
+
+class ReadsValues(Protocol):
+    """The expressions of a SELECT."""
+
+    def value(self, node: exp.Expr) -> Value: ...
 
 
 class CodeCalls:
@@ -63,7 +66,7 @@ def is_code(node: exp.Expr) -> bool:
     return isinstance(node, exp.Anonymous) and node.name.startswith(PREFIX)
 
 
-def called(expressions: QuickExpressions, node: exp.Anonymous) -> Value:
+def called(expressions: ReadsValues, node: exp.Anonymous) -> Value:
     """The call, with the arguments as texts that the process reads."""
     array = node.expressions[0]
     if isinstance(array, exp.Cast):
@@ -73,7 +76,7 @@ def called(expressions: QuickExpressions, node: exp.Anonymous) -> Value:
     return Value(f"{function}({literal(node.name)}, CAST([{', '.join(texts)}] AS VARCHAR[]))", STRING)
 
 
-def _text(expressions: QuickExpressions, node: exp.Expr) -> str:
+def _text(expressions: ReadsValues, node: exp.Expr) -> str:
     """Python reads the texts that DuckDB makes of numbers and moments as it reads Spark's."""
     if isinstance(node, exp.Cast | exp.TryCast) and of_node(node.args["to"]) == STRING:
         value = expressions.value(node.this)

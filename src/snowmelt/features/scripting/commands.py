@@ -72,7 +72,7 @@ def _refuse(run: Run, statement: CreateRoutine) -> None:
     if statement.aggregate and (statement.language == "SQL" or statement.returns is None):
         raise errors.unsupported("CREATE AGGREGATE FUNCTION … LANGUAGE SQL", hint="Write it in Python.")
     if statement.language == "PYTHON":
-        require_trust(run.account)
+        require_trust(run.account.settings)
         packages.check(statement.kind, statement.options.packages or ())
     if statement.options.imports is not None:
         raise errors.unsupported(f"CREATE {statement.kind} … IMPORTS", hint="Put the code into the body.")

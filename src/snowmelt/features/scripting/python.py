@@ -43,7 +43,7 @@ def check(definition: RoutineDefinition) -> None:
 
 def run(run: Run, definition: RoutineDefinition, arguments: Sequence[Variable]) -> Returned:
     """Calls the handler with a session and the arguments. Raises 100357 for what the code raises."""
-    require_trust(run.account)
+    require_trust(run.account.settings)
     code = compiled(definition.body)
     handler = definition.handler or ""
     session = PythonSession(run.session)

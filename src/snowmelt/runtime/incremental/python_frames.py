@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def relation(catalog: StatementCatalog, context: SessionContext, call: SparkFrame) -> Relation:
     """The rows that the function returns. Calls it, once a run for the same versions of its tables."""
     run = catalog.run
-    python_code.require_trust(run.account)
+    python_code.require_trust(run.account.settings)
     sources = {".".join(parts): _source(catalog, context, parts) for parts in call.reads}
     key = (call, *sources.values())
     if key not in run.frames:
