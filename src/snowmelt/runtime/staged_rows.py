@@ -25,7 +25,11 @@ _ROWS_A_TASK = 128 * 1024
 
 def needs_file(column: Column) -> bool:
     """Whether Spark takes the column's values, in stored form, from files only."""
-    return column.type.is_semi_structured or column.type.kind is Kind.TIME
+    return column.type.kind is Kind.TIME
+
+
+def are_better_in_a_file(rows: pa.Table, columns: Sequence[Column]) -> bool:
+    return rows.num_rows > _MOST_IN_MEMORY or any(map(needs_file, columns))
 
 
 def new_folder(run: Run) -> tuple[str, Path]:
@@ -49,7 +53,7 @@ def as_file(run: Run, rows: pa.Table, columns: Sequence[Column]) -> str:
 
 def readable(run: Run, rows: pa.Table, columns: Sequence[Column]) -> str:
     """The name of rows in stored form, wherever they are kept best."""
-    if rows.num_rows > _MOST_IN_MEMORY or any(needs_file(column) for column in columns):
+    if are_better_in_a_file(rows, columns):
         run.input_bytes += rows.nbytes
         return as_file(run, rows, columns)
     name = f"rows_{uuid.uuid4().hex}"

@@ -35,7 +35,7 @@ from snowmelt.runtime.incremental.operator_states import OperatorStates, types_o
 from snowmelt.runtime.incremental.runs import RefreshRun
 from snowmelt.runtime.incremental.stages import ROWS, StageRunner
 from snowmelt.runtime.pending import PendingTable
-from snowmelt.runtime.staged_rows import as_file, needs_file
+from snowmelt.runtime.staged_rows import are_better_in_a_file, as_file, needs_file
 from snowmelt.runtime.writing import RowWriter
 from snowmelt.sql.dialect import identifier
 from snowmelt.state.dynamic_model import DynamicState, OperatorState, RefreshMode
@@ -277,8 +277,9 @@ class _ChangeRefresh:
                 raise TooLargeError("too many changes")
             changes[reference] = found
             kinds = {column.name: column for column in definition.columns}
-            if any(needs_file(kinds[name]) for name in used[reference]):
-                columns = [kinds[name] for name in found.rows.column_names if name != WEIGHT]
+            columns = [kinds[name] for name in found.rows.column_names if name != WEIGHT]
+            documents = any(column.type.is_semi_structured for column in columns)
+            if any(map(needs_file, columns)) or (documents and are_better_in_a_file(found.rows, columns)):
                 staged = as_file(self.run, found.rows, (*columns, Column(name=WEIGHT, type=types.INTEGER)))
                 relations[table_name(reference, "change")] = exp.Table(this=identifier(staged))
             before = self.catalog.pin(source, definition, old, shapes[0] if shapes else None)

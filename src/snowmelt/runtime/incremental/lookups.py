@@ -67,7 +67,7 @@ class LookupSide:
         columns = {column.name: column for column in definition.columns}
         if not self.plain or not store.root.is_local_table(definition.location):
             return None
-        if any(needs_file(columns[name]) for name in self.names):
+        if any(needs_file(columns[name]) or columns[name].type.is_semi_structured for name in self.names):
             return None
         if any(columns[name].type.kind not in _SEARCHED for name in keys):
             return None
