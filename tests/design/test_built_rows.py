@@ -12,6 +12,7 @@ import pytest
 
 from snowmelt.ingest.cdc.embedded_postgres import LOGICAL_REPLICATION, EmbeddedPostgres
 from tests.design.building import PROJECTS, built, environment, killed_in_the_middle, queried
+from tests.design.driving import driving
 from tests.design.test_built_projects import smaller_batches
 from tests.support.postgres import empty_schema
 
@@ -68,6 +69,37 @@ def test_late_commits_behind_a_watermark_are_found(tmp_path: Path, postgres_url:
     assert 'snowmelt_pipeline_schema_changes{flow="orders",pipeline="orders_merge"} 1.0' in _metrics(project)
     specification = (project / "data-pipeline-spec.md").read_text(encoding="utf-8")
     assert "more than 10 minutes later than its change column says" in specification
+
+
+def test_a_sink_that_somebody_changed_is_told(tmp_path: Path, postgres_url: str) -> None:
+    """In the first pass that looks, and in each one until it is mended; `make reconcile` looks at once."""
+    source_url, sink_url = empty_schema(postgres_url), empty_schema(postgres_url)
+    given = smaller_batches("postgres_snowmelt", 100, name="orders")
+    mart = {"name": "mart", "kind": "postgres", "connection": "MART_URL", "key": ["customer"], "load": "upsert"}
+    project = built({**given, "name": "sent_orders", "sinks": [mart]}, tmp_path)
+    variables = {"SHOP_URL": source_url, "MART_URL": sink_url}
+    with psycopg.connect(source_url, autocommit=True) as source, psycopg.connect(sink_url, autocommit=True) as sink:
+        source.execute(
+            "CREATE TABLE orders (id INT PRIMARY KEY, customer TEXT, amount NUMERIC(12,2), updated_at TIMESTAMP)"
+        )
+        source.execute(
+            "INSERT INTO orders SELECT i, 'c' || i % 7, i, TIMESTAMP '2024-01-01' FROM generate_series(1, 50) i"
+        )
+        with driving(project, **variables) as driver:
+            assert driver.call("run") == 0
+            assert driver.rows(
+                "SELECT breaches, source_rows, table_rows FROM reconciliations WHERE flow = 'mart_revenue'"
+            ) == [[("0", "7", "7")]]
+            sink.execute("UPDATE revenue SET revenue = 1 WHERE customer = 'c1'")
+            assert driver.call("run") == 0, "it is not due"
+            assert driver.call("reconcile") == 1
+            assert "mart: revenue is not as revenue here" in driver.told()
+            assert driver.call("run") == 1, "until it is mended"
+            sink.execute(
+                "UPDATE revenue SET revenue = (SELECT SUM(n) FROM generate_series(1, 50, 7) n) WHERE customer = 'c1'"
+            )
+            assert driver.call("run") == 0
+    assert 'snowmelt_pipeline_reconciliation_differences{flow="mart_revenue"' in _metrics(project)
 
 
 def _metrics(project: Path) -> str:

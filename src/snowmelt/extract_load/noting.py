@@ -100,6 +100,14 @@ def seconds_since_reconciliation(connection: SqlConnection, flow: str) -> float 
     return None if row is None or row[0] is None else float(row[0])
 
 
+def last_breaches(connection: SqlConnection, flow: str) -> int:
+    """What was left the last time; 0 before the first one."""
+    row = connection.execute(
+        f"SELECT breaches FROM reconciliations WHERE flow = {literal(flow)} ORDER BY checked_at DESC LIMIT 1"
+    ).fetchone()
+    return 0 if row is None else int(row[0])
+
+
 def _array(values: Iterable[Any]) -> str:
     return f"PARSE_JSON({literal(json.dumps(list(values)))})::ARRAY"
 

@@ -16,6 +16,7 @@ from snowmelt.extract_load.drift import ColumnChange, Field, compare_columns
 from snowmelt.extract_load.endpoints import Endpoint
 from snowmelt.extract_load.making import make_extractor
 from snowmelt.extract_load.noting import (
+    last_breaches,
     note_columns,
     note_heartbeats,
     note_reconciliation,
@@ -23,6 +24,7 @@ from snowmelt.extract_load.noting import (
     seconds_since_reconciliation,
 )
 from snowmelt.extract_load.reconciling.comparing import reconcile
+from snowmelt.extract_load.reconciling.destinations import compare_destination
 from snowmelt.extract_load.reconciling.model import ComparedTable, Key, Reconciliation
 from snowmelt.extract_load.reconciling.sides import DatabaseSide, RecordsSide, SourceSide, TableSide
 from snowmelt.extract_load.records import Batch, Rows
@@ -129,6 +131,24 @@ class Watch:
                 f"{found.repaired} rows behind the place of the change column were fetched",
             )  # fmt: skip
         return found
+
+    def compare_destination(
+        self, endpoint: Endpoint, target: str, compared: ComparedTable, fields: Sequence[tuple[str, Field]],
+        run_id: str,
+    ) -> Reconciliation:  # fmt: skip
+        """Holds what a destination has against the table here, right behind what was sent."""
+        found = compare_destination(endpoint, target, compared, fields, self.connection)
+        note_reconciliation(self.connection, found, run_id)
+        self._log.info(
+            "reconciled", flow=compared.flow, source_rows=found.source_rows, table_rows=found.table_rows,
+            breaches=found.breaches, days=list(found.days),
+        )  # fmt: skip
+        return found
+
+    def is_destination_due(self, flow: str, every_seconds: float) -> bool:
+        """Whether it was not looked at for that long, or differed when it was."""
+        age = seconds_since_reconciliation(self.connection, flow)
+        return age is None or age >= every_seconds or last_breaches(self.connection, flow) > 0
 
     def _repairing(self, watched: Watched, run_id: str) -> Callable[[SourceSide, list[Key]], int]:
         def repair(side: SourceSide, keys: list[Key]) -> int:

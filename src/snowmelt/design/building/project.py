@@ -115,6 +115,7 @@ def _flags(design: Design, parts: Parts) -> dict[str, bool]:
     return {
         "flows": flows, "captures": captures, "sinks": sinks, "histories": bool(parts.histories),
         "models": bool(parts.models), "moves": flows or sinks, "brings": brings, "sends_alone": sinks and not brings,
+        "looks": brings or sinks,
         "cuts": brings or sinks, "both": flows and captures, "hybrid": design.batch is not None,
         "dbt": design.recipe is Recipe.DBT,
         "quarantines": bool(quarantining(design)), "described": bool(made_from_tables(design)),

@@ -13,7 +13,7 @@ from snowmelt.design.output.blocks import Block, Bullets, Code, Drawing, Heading
 from snowmelt.design.output.diagram import picture
 from snowmelt.design.output.document import reverse_flow
 from snowmelt.design.requirements.amounts import show_seconds
-from snowmelt.design.requirements.model import DescribedColumn, PiiStrategy, QualityRule
+from snowmelt.design.requirements.model import DescribedColumn, PiiStrategy, QualityRule, SinkKind
 from snowmelt.extract_load.transforming import TOKEN_KEY
 
 _VERSION = "0.1.0"
@@ -153,13 +153,14 @@ def _reconciliation(design: Design, parts: Parts) -> Iterator[Block]:
             "answered with 2xx is here, once by its id. What a sender gives up on while the receiver is away is lost; "
             "a sender that fell silent looks like one that has nothing to say."
         )
+    every = show_seconds(RECONCILE_SECONDS[design.service_level.tier])
+    yield from _sent(design, every)
     compared = [item["name"] for item in _compared(parts)]
     if not compared:
         if parts.flows and all(item.get("received") for item in parts.flows):
             return
         yield Paragraph("No table has a key by which its rows could be held against the source.")
         return
-    every = show_seconds(RECONCILE_SECONDS[design.service_level.tier])
     yield Paragraph(
         f"{', '.join(compared)}: counts, sums and keys are compared with the source by day, every {every} and by "
         "`make reconcile`. The table reconciliations has what was found; a difference that stays fails the run."
@@ -170,6 +171,19 @@ def _reconciliation(design: Design, parts: Parts) -> Iterator[Block]:
             f"{flow['name']}: a row that is committed more than {show_seconds(flow['options']['overlap'])} later than "
             "its change column says is not seen by a run. The comparison finds and fetches it."
         )
+
+
+def _sent(design: Design, every: str) -> Iterator[Block]:
+    """What sinks outside are held to."""
+    outside = [sink for sink in design.sinks if sink.kind not in (SinkKind.SNOWMELT, SinkKind.API)]
+    if outside:
+        yield Paragraph(
+            f"{', '.join(sink.name for sink in outside)}: right behind what is sent, every {every}, and again as long "
+            "as they differ, counts and sums by day and then keys are compared with the tables here. What a sink has "
+            "beside them is a difference where it is written as a whole."
+        )
+    for sink in (sink for sink in design.sinks if sink.kind is SinkKind.API):
+        yield Paragraph(f"{sink.name}: nothing is read back from an application; it answers for each row.")
 
 
 def _compared(parts: Parts) -> list[dict[str, Any]]:

@@ -13,14 +13,14 @@ from snowmelt.extract_load.reconciling.model import (
     compare_rows,
     differing_days,
 )
-from snowmelt.extract_load.reconciling.sides import SourceSide, TableSide
+from snowmelt.extract_load.reconciling.sides import Side, SourceSide
 
 Repair = Callable[[SourceSide, list[Key]], int]
 """Loads the rows that have these keys; how many."""
 
 
 def reconcile(
-    source: SourceSide, table: TableSide, *, bring: Callable[[], None], repair: Repair | None = None
+    source: SourceSide, table: Side, *, bring: Callable[[], None], repair: Repair | None = None
 ) -> Reconciliation:
     """`bring` loads what is new and refreshes, so that what was on its way is no difference.
 
@@ -41,6 +41,11 @@ def reconcile(
     return found
 
 
+def compare(source: Side, table: Side) -> Reconciliation:
+    """How they differ now."""
+    return _compare(source, table).found
+
+
 @dataclass(slots=True)
 class _Look:
     """What one look found, with the rows of the source that differ as they were then."""
@@ -49,7 +54,7 @@ class _Look:
     rows: dict[Key, ComparedRow | None]
 
 
-def _compare(source: SourceSide, table: TableSide) -> _Look:
+def _compare(source: Side, table: Side) -> _Look:
     source.forget()
     there, here = source.totals(), table.totals()
     days = differing_days(there, here)
@@ -74,7 +79,7 @@ def _rows(of_days: Mapping[str, DayTotals]) -> int:
     return sum(item.rows for item in of_days.values())
 
 
-def _settled(source: SourceSide, table: TableSide, before: _Look) -> Reconciliation:
+def _settled(source: Side, table: Side, before: _Look) -> Reconciliation:
     """What differs in both looks while the source's row stayed the same was not merely on its way."""
     now = _compare(source, table)
     now.found.days = before.found.days

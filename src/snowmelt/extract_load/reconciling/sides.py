@@ -49,6 +49,10 @@ class Side(ABC):
         """What was read before: it is asked for again."""
         return
 
+    def kept_out(self) -> set[Key]:
+        """The keys of rows that gates kept out."""
+        return set()
+
 
 class SourceSide(Side):
     """Where rows come from."""
