@@ -52,6 +52,8 @@ def test_code_is_as_ruff_wants_it(projects: dict[str, Path], tmp_path: Path) -> 
     """Also where names are long."""
     long = {**PROJECTS["files_scd"], "name": "n" * 40, "owner": "o" * 60, "description": "d" * 300}
     paths = [*projects.values(), built(long, tmp_path)]
+    stepped = ("postgres_log_delta", "model_api", "rest_postgres")
+    paths += [built({**PROJECTS[name], "orchestrator": "airflow"}, tmp_path / name) for name in stepped]
     ruff = Path(sys.executable).with_name("ruff")
     for arguments in (["check"], ["format", "--check"]):
         subprocess.run([ruff, *arguments, "--quiet", "--no-cache", *paths], check=True, timeout=DEADLINE)

@@ -76,13 +76,18 @@ def refresh_tables(connection: SqlConnection, tables: Iterable[str]) -> dict[str
     return refused
 
 
-def refused_checks(connection: SqlConnection, checks: Iterable[DeclaredCheck]) -> dict[str, float]:
-    """How many rows each gate refused at the last look of its check: the refresh with them never became visible."""
-    found: dict[str, float] = {}
+def refused_tables(connection: SqlConnection) -> set[str]:
+    """Those whose last refresh did not succeed, in small letters: what is visible of them is older."""
     states = connection.execute(
         "SELECT name, last_completed_refresh_state FROM TABLE(INFORMATION_SCHEMA.DYNAMIC_TABLES())"
     ).fetchall()
-    refused = {str(name).lower() for name, state in states if state not in (None, "SUCCEEDED")}
+    return {str(name).lower() for name, state in states if state not in (None, "SUCCEEDED")}
+
+
+def refused_checks(connection: SqlConnection, checks: Iterable[DeclaredCheck]) -> dict[str, float]:
+    """How many rows each gate refused at the last look of its check: the refresh with them never became visible."""
+    found: dict[str, float] = {}
+    refused = refused_tables(connection)
     for check in checks:
         if check.table.lower() not in refused or "ON_FAILURE = WARN" in check.sql:
             continue

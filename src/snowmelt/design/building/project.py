@@ -79,6 +79,8 @@ def _templates(design: Design, parts: Parts) -> dict[str, str]:
         inside["letters.py"] = "letters.py"
     if quarantining(design):
         inside["quarantine.py"] = "quarantine.py"
+    if _stepped(design):
+        inside["steps.py"] = "steps.py"
     if parts.sinks:
         inside |= {"loaders/sinks.py": "loaders_sinks.py", "transformers/mapping.py": "transformers_mapping.py"}
     if parts.histories:
@@ -115,7 +117,7 @@ def _flags(design: Design, parts: Parts) -> dict[str, bool]:
     return {
         "flows": flows, "captures": captures, "sinks": sinks, "histories": bool(parts.histories),
         "models": bool(parts.models), "moves": flows or sinks, "brings": brings, "sends_alone": sinks and not brings,
-        "looks": brings or sinks,
+        "looks": brings or sinks, "steps": _stepped(design),
         "cuts": brings or sinks, "both": flows and captures, "hybrid": design.batch is not None,
         "dbt": design.recipe is Recipe.DBT,
         "quarantines": bool(quarantining(design)), "described": bool(made_from_tables(design)),
@@ -127,6 +129,11 @@ def _flags(design: Design, parts: Parts) -> dict[str, bool]:
         "maps_anything": flows or sinks or bool(parts.models),
         "maps": any("fields" in table for sink in parts.sinks for table in sink["tables"]),
     }  # fmt: skip
+
+
+def _stepped(design: Design) -> bool:
+    """Whether each part of a run is a task of its own."""
+    return design.schedule.orchestrator == "airflow"
 
 
 def _keyed(design: Design) -> bool:
@@ -147,11 +154,17 @@ def _words(design: Design, parts: Parts) -> dict[str, str]:
         "package": package, "project": package.replace("_", "-").strip("-"), "variable": package.upper(),
         "title_literal": json.dumps(_title(design)), "description": design.description or f"{_title(design)}.",
         "cron": _cron(design), "zone": _zone(design), "owner_literal": json.dumps(design.owner), "schedules": schedules,
-        "extras": _extras(parts),
+        "extras": _extras(parts), "sources_literal": _texts(parts),
         "command": "stream" if streams else "run", "restart": "unless-stopped" if streams else '"no"',
         "run_timeout": f"{max(_HOUR, seconds_of(design.service_level.alert_after)):.0f}",
         **_imports(parts, keyed=_keyed(design)),
     }  # fmt: skip
+
+
+def _texts(parts: Parts) -> str:
+    """The names of sources that are brought, as a list of Python that is one name a line."""
+    names = dict.fromkeys([*(str(flow["source"]) for flow in parts.flows), *(str(c["name"]) for c in parts.captures)])
+    return "[\n" + "".join(f"    {json.dumps(name)},\n" for name in names) + "]"
 
 
 def _receives(design: Design) -> bool:
