@@ -228,6 +228,56 @@ def test_what_was_answered_is_kept_when_it_is_cut_off(tmp_path: Path) -> None:
     assert [table.get("columns") is not None for table in kept["sources"][0]["tables"]] == [True, True]
 
 
+HOURLY = (
+    "Every hour, load the orders-*.csv files from the folder incoming, and compute the revenue by customer as a "
+    "Parquet export in the folder exports; amount is never negative, e-mail addresses are hashed; tell ops@example.com"
+)  # fmt: skip
+CSV = "order_id,customer,amount,email,updated_at\n1,ada,10.50,a@x.org,2026-11-01T10:00:00\n"
+
+
+def test_sources_that_are_looked_at_are_not_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Columns, types, keys and change columns come from the files; who may see personal data a person says."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "incoming").mkdir()
+    (tmp_path / "incoming" / "orders-1.csv").write_text(CSV, encoding="utf-8")
+    answers = ["sum of amount by customer", "1 GB", "snowmelt", "standard", "finance", "J. Doe, for the reports", "y"]
+    result = design(HOURLY, "--interactive", "--look", stdin="\n".join(answers) + "\n")
+    assert result.exit_code == 0, result.output
+    assert "Seen: files: orders-*.csv: 5 columns, key order_id, 1 rows, change column updated_at" in result.stdout
+    given = parse((tmp_path / "design/requirements.yaml").read_text("utf-8"), Requirements, "requirements.yaml")
+    (source,), (sink,) = given.sources, given.sinks
+    assert (source.connection, sink.connection) == ("incoming", "exports")
+    (table,) = source.tables
+    assert (table.key, table.change_column) == (("order_id",), "updated_at")
+    assert [column.name for column in table.columns if column.pii] == ["email"]
+    assert isinstance(given.quality, tuple) and [rule.table for rule in given.quality] == ["stg_orders"]
+    assert given.name == "revenue" and (tmp_path / "revenue" / "Makefile").is_file()
+
+
+def test_a_source_that_can_not_be_reached_is_told_and_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SHOP_URL", raising=False)
+    result = design(SENTENCE, "--non-interactive", "--look", "-o", str(tmp_path / "out"))
+    assert result.exit_code == 4 and result.stderr.count("SHOP_URL, which should hold the address of shop") == 1
+    assert "open: columns:shop.public.orders" in result.stderr
+    result = design(SENTENCE, "--interactive", "-o", str(tmp_path / "out"), stdin="look\nid, amount\n")
+    assert "`look` asks the sources themselves" in result.stdout and "is not set" in result.stderr
+
+
+def test_nothing_is_asked_twice() -> None:
+    topics = [asked.topic for asked in open_questions(begin("Copy orders from MySQL to Parquet files daily"))]
+    assert "volume" in topics and "volume.per_day" not in topics
+    assert "personal data" in topics and "pii.present" not in topics
+
+
+def test_a_pattern_of_files_is_a_table_of_a_plain_name() -> None:
+    state = begin("Load orders-*.csv from a folder daily into a totals table; amount is never negative")
+    assert state.requirements.name == "totals"
+    state = reply(state, "order_id, amount decimal")
+    assert [rule.table for rule in state.requirements.quality or ()] == ["stg_orders"]
+
+
 def test_all_proposals_at_once(tmp_path: Path) -> None:
     sentence = "Load orders.csv from a folder into a revenue table daily, 1 GB per day, no personal data"
     result = design(

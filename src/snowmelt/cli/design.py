@@ -103,10 +103,11 @@ def _talk_command(group: typer.Typer, guarded: Guard) -> None:
         project: Annotated[Path | None, typer.Option("--project", help="Folder for the project.")] = None,
         interactive: AskOption = None,
         accept: Annotated[bool, typer.Option("--accept", help="Take every proposal, and build.")] = False,
+        look: LookOption = False,
     ) -> None:
         """Talk about a pipeline: what is understood, what must be asked, a summary, and a project."""
         ask = is_interactive() if interactive is None else interactive
-        raise typer.Exit(guarded(Talk(description, output, project, ask=ask, accept=accept).run))
+        raise typer.Exit(guarded(Talk(description, output, project, ask=ask, accept=accept, look=look).run))
 
 
 def _recipe_command(group: typer.Typer, guarded: Guard, recipe: Recipe, about: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import typer
@@ -10,6 +10,7 @@ from rich.console import Console
 
 from snowmelt.cli.guarding import DATA
 from snowmelt.core.config import load_settings
+from snowmelt.core.errors import SnowmeltError
 from snowmelt.design.antipatterns.on_designs import design_findings
 from snowmelt.design.building.project import project_files
 from snowmelt.design.building.writing import write_project
@@ -18,6 +19,7 @@ from snowmelt.design.conversation.language_model import read_by_model
 from snowmelt.design.conversation.state import Asked, Conversation, NotUnderstoodError
 from snowmelt.design.conversation.summary import QUESTION, Summary, summary
 from snowmelt.design.conversation.talking import next_question, open_questions, reply
+from snowmelt.design.looking.talked_about import look_at, sources_to_look_at
 from snowmelt.design.model import Design
 from snowmelt.design.output.writing import written
 from snowmelt.design.requirements.reading import to_yaml
@@ -36,6 +38,10 @@ class Talk:
     ask: bool
     accept: bool
     """Take every proposal without asking."""
+    look: bool = False
+    """Ask the sources for what they have, as soon as their tables are known."""
+    seen: set[str] = field(default_factory=set)
+    """Sources that were looked at."""
 
     def run(self) -> int:
         settings = load_settings(DATA).language_model
@@ -45,7 +51,10 @@ class Talk:
 
     def _questions(self, state: Conversation) -> Conversation:
         while (asked := next_question(state)) is not None:
-            if self.accept and asked.proposal is not None:
+            looked_at = self._looked(state) if self.look else state
+            if looked_at is not state:
+                state = looked_at
+            elif self.accept and asked.proposal is not None:
                 state = reply(state, asked.proposal)
             elif self.ask:
                 state = self._answered(state, asked)
@@ -58,15 +67,40 @@ class Talk:
         typer.echo(f"\n{asked.text}{choices}")
         if asked.why:
             typer.echo(f"  {asked.why}")
+        if asked.topic.startswith("columns:"):
+            typer.echo("  `look` asks the sources themselves.")
         while True:
             try:
                 answer = str(typer.prompt(">", default=asked.proposal or "", show_default=asked.proposal is not None))
+                if answer.strip().lower() == "look" and asked.topic.startswith("columns:"):
+                    found = self._looked(state)
+                    if found is not state:
+                        return found
+                    continue
                 return reply(state, answer)
             except NotUnderstoodError as error:
                 typer.echo(str(error), err=True)
             except typer.Abort:
                 self._keep(state)
                 raise
+
+    def _looked(self, state: Conversation) -> Conversation:
+        """With the facts of sources whose tables are named and whose columns are not, each looked at once by itself.
+
+        What can't be reached is told, and asked for.
+        """
+        for source in sources_to_look_at(state):
+            if self.look and source.name in self.seen:
+                continue
+            self.seen.add(source.name)
+            try:
+                state, notes = look_at(state, source)
+            except SnowmeltError as error:
+                typer.echo(f"{error.message} {error.hint or ''}".strip(), err=True)
+                continue
+            for note in notes:
+                typer.echo(f"Seen: {note}")
+        return state
 
     def _end(self, state: Conversation) -> int:
         self._keep(state)
@@ -111,8 +145,8 @@ class Talk:
 
     def _show_understood(self, state: Conversation) -> None:
         typer.echo("Understood:")
-        for field, value, words in shown_findings(state):
-            typer.echo(f'  {field}: {value}  (from "{words}")')
+        for name, value, words in shown_findings(state):
+            typer.echo(f'  {name}: {value}  (from "{words}")')
         if not state.findings:
             typer.echo("  nothing yet.")
         if state.assumed:

@@ -14,9 +14,10 @@ from snowmelt.design.conversation.answers import (
     singular,
     yes_or_no,
 )
-from snowmelt.design.conversation.filling import begin, plain
+from snowmelt.design.conversation.filling import begin
 from snowmelt.design.conversation.state import Asked, Conversation, NotUnderstoodError, changed_table, tables_in
 from snowmelt.design.conversation.topic import Topic
+from snowmelt.design.making.stages import plain_name
 from snowmelt.design.requirements.model import Source, SourceKind, Table
 from snowmelt.design.rules.known import DATABASES, FILES
 
@@ -94,7 +95,7 @@ def _ask_columns(state: Conversation, subject: str) -> Asked:
     said = [
         name for name in (state.said("key"), state.said("change_column"), *(state.said("pii.columns") or ())) if name
     ]
-    key = f"{singular(plain(table.name))}_id" if "_" not in table.name else "id"
+    key = f"{singular(plain_name(table.name))}_id"
     proposal = ", ".join(dict.fromkeys(["id", *said])) if said else None
     text = (
         f"Which columns of {table.name} are needed? Such as: id, {key}, amount decimal, email, updated_at. "
@@ -120,7 +121,7 @@ def _take_columns(state: Conversation, subject: str, answer: str) -> dict[str, A
 
 def _proposed_key(table: Table) -> str | None:
     names = [column.name for column in table.columns]
-    for name in ("id", f"{singular(plain(table.name))}_id", "uuid", f"{singular(plain(table.name))}_no"):
+    for name in ("id", f"{singular(plain_name(table.name))}_id", "uuid", f"{singular(plain_name(table.name))}_no"):
         if name in names:
             return name
     return None
@@ -236,7 +237,8 @@ def _take_event(state: Conversation, subject: str, answer: str) -> dict[str, Any
 
 def _lateness_open(state: Conversation) -> Iterator[str]:
     given = state.requirements
-    watermark = any(table.change_column is not None for _, table in _landed(state))
+    asked = (*DATABASES, SourceKind.API)
+    watermark = any(source.kind in asked and table.change_column is not None for source, table in _landed(state))
     if given.lateness is None and state.said("lateness") is None and watermark:
         yield ""
 

@@ -13,6 +13,8 @@ from snowmelt.design.conversation.state import (
     check_length,
 )
 from snowmelt.design.conversation.understanding import UnderstoodFact, understand
+from snowmelt.design.conversation.vocabulary import vocabulary
+from snowmelt.design.making.stages import plain_name
 from snowmelt.design.requirements.amounts import show_seconds
 from snowmelt.design.requirements.model import ORCHESTRATORS, Requirements, SinkKind, SourceKind
 
@@ -42,6 +44,7 @@ def begin(description: str, others: Sequence[UnderstoodFact] = ()) -> Conversati
         data["orchestrator"] = chosen
     _fill_sources(state, data, assumed)
     _fill_sinks(state, data, assumed)
+    _fill_folders(description, data, assumed)
     _fill_needs(state, data, assumed)
     called = _name(state)
     if called is not None:
@@ -102,6 +105,29 @@ def _fill_sinks(state: Conversation, data: dict[str, Any], assumed: list[Assumpt
         data["sinks"] = sinks
 
 
+_FOLDER = re.compile(
+    r"\b(from|in|of|out of|to|into|under)\s+(?:the |our |a )?(?:folder|directory)\s+(?:called |named )?"
+    r"[`'\"]?([\w/][\w./-]*)", re.IGNORECASE,
+)  # fmt: skip
+_FILE_SINKS = ("parquet", "csv", "delta")
+
+
+def _fill_folders(description: str, data: dict[str, Any], assumed: list[Assumption]) -> None:
+    """`from the folder incoming … in the folder exports`: the first is where files come from, if they do."""
+    words = vocabulary().stops
+    named = [(role.lower(), name.rstrip(".,")) for role, name in _FOLDER.findall(description)]
+    folders = [(role, name) for role, name in named if name.lower() not in words]
+    ends = [("sources", item) for item in data.get("sources", ()) if item["kind"] == SourceKind.FILES]
+    ends += [("sinks", item) for item in data.get("sinks", ()) if item["kind"] in _FILE_SINKS]
+    for part, item in ends:
+        fitting = next((found for found in folders if (found[0] in ("to", "into")) <= (part == "sinks")), None)
+        if fitting is not None:
+            folders.remove(fitting)
+            item["connection"] = fitting[1]
+            why = "the folder that is named"
+            assumed.append(Assumption(field=f"{part}.{item['name']}.connection", value=fitting[1], why=why))
+
+
 _SINK_NAMES = {"snowmelt": "mart", "parquet": "lake", "delta": "lake", "csv": "export"}
 
 
@@ -137,7 +163,7 @@ def _name(state: Conversation) -> str | None:
     for output in state.all_said("outputs"):
         return _identifier(output)
     for source in state.all_said("sources"):
-        words = [source["name"] or "", *[table.rpartition(".")[2] for table in source["tables"][:2]]]
+        words = [source["name"] or "", *[plain_name(table) for table in source["tables"][:2]]]
         found = _identifier("_".join(word for word in words if word) or source["kind"])
         return found if found != "data" else None
     return None
@@ -197,14 +223,10 @@ def _rules(state: Conversation, data: dict[str, Any]) -> list[dict[str, Any]]:
 def clean_columns(data: dict[str, Any]) -> dict[str, list[str]]:
     """Columns of the clean tables, by the names that the design gives them."""
     return {
-        f"stg_{plain(table['name'])}": [column["name"] for column in table.get("columns", ())]
+        f"stg_{plain_name(table['name'])}": [column["name"] for column in table.get("columns", ())]
         for source in data.get("sources", ()) if source["kind"] != SourceKind.SNOWMELT
         for table in source["tables"] if table.get("columns")
     }  # fmt: skip
-
-
-def plain(name: str) -> str:
-    return name.rpartition(".")[2] if "/" not in name and not name.endswith((".csv", ".json")) else name
 
 
 def shown_findings(state: Conversation) -> list[tuple[str, str, str]]:

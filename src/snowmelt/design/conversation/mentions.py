@@ -315,7 +315,14 @@ def outputs(tokens: Sequence[AnswerToken]) -> list[NamedThing]:
         if start < at and introduced and made:
             name = "_".join(item.word for item in tokens[start:at])
             found.setdefault(name, NamedThing(name, tokens[start].start, token.end))
+    for at, token in enumerate(tokens):
+        if token.word in _COMPUTING and not is_negated(tokens, at):
+            for computed in names_at(tokens, at + 1)[:1]:
+                found.setdefault(computed.name, computed)
     return list(found.values())
+
+
+_COMPUTING = frozenset({"compute", "computes", "calculate", "calculates"})
 
 
 def _is_output_word(token: AnswerToken) -> bool:

@@ -15,10 +15,11 @@ from snowmelt.design.conversation.answers import (
     yes_or_no,
 )
 from snowmelt.design.conversation.computing import CleanTable, computed, is_query, over_clean_tables
-from snowmelt.design.conversation.filling import alert_channel, begin, plain
+from snowmelt.design.conversation.filling import alert_channel, begin
 from snowmelt.design.conversation.state import Asked, Conversation, NotUnderstoodError, tables_in
 from snowmelt.design.conversation.topic import Topic
 from snowmelt.design.conversation.understanding import understand
+from snowmelt.design.making.stages import plain_name
 from snowmelt.design.requirements.amounts import show_seconds
 from snowmelt.design.requirements.model import ORCHESTRATORS, SinkKind, SourceKind
 
@@ -79,7 +80,7 @@ def clean_tables(state: Conversation) -> list[CleanTable]:
     for source, table in tables_in(state):
         if source.kind is not SourceKind.SNOWMELT and table.columns:
             columns = {column.name: column.type for column in table.columns}
-            found.append(CleanTable(f"stg_{plain(table.name)}", columns, table.key))
+            found.append(CleanTable(f"stg_{plain_name(table.name)}", columns, table.key))
     return found
 
 

@@ -37,6 +37,8 @@ _ORIGINS = (
     ("replica_identity", "sources"), ("quality", "quality"), ("monitoring", "told"),
 )  # fmt: skip
 """Which topic a fact was asked in, by the field that it comes from."""
+_ASKED_IN = {"volume": "volume", "pii": "personal data", "latency": "freshness", "sinks": "sinks", "name": "name"}
+"""The topic that asks for a part of the requirements: the same is not asked twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +128,10 @@ def _open(state: Conversation) -> Iterator[_Open]:
         for subject in topic.open(state):
             if not state.answered(_name(topic, subject)):
                 yield _Open(replace(topic.ask(state, subject), topic=_name(topic, subject)), topic, subject)
+    waiting = {topic.name for topic in TOPICS for subject in topic.open(state)
+               if not state.answered(_name(topic, subject))}  # fmt: skip
     for question in questions(state.requirements):
-        if question.essential:
+        if question.essential and _ASKED_IN.get(question.field.partition(".")[0]) not in waiting:
             yield _Open(Asked(question.field, f"{question.text}.", question.choices))
     yield from _of_rules(state)
 
