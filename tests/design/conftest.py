@@ -10,6 +10,13 @@ from tests.support.promtool import promtool
 __all__ = ["postgres_url", "promtool"]
 
 
+@pytest.fixture(autouse=True)
+def always_the_same_day(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the same person: change logs name both."""
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1767312000")
+    monkeypatch.setenv("GIT_AUTHOR_NAME", "the tests")
+
+
 @pytest.fixture
 def rewrite(pytestconfig: pytest.Config) -> bool:
     """Whether golden files are to be written anew."""

@@ -24,6 +24,7 @@ from snowmelt.design.antipatterns.model import LintFinding, SarifLevel, known_an
 from snowmelt.design.antipatterns.on_designs import design_findings
 from snowmelt.design.deciding import MODE_TOPIC, Decision, DesignDecisions, decide
 from snowmelt.design.looking.filling import looked
+from snowmelt.design.making.changing import logged
 from snowmelt.design.making.checking import check_design
 from snowmelt.design.making.designing import design
 from snowmelt.design.model import Design
@@ -306,6 +307,7 @@ class _Work:
 
     def _write(self, given: Requirements, made: Design) -> int:
         check_design(made)
+        made = logged(made, self.output)
         findings = design_findings(made)
         for path, text in written(given, made, findings).items():
             target = self.output / path

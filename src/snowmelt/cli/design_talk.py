@@ -17,9 +17,10 @@ from snowmelt.design.building.writing import write_project
 from snowmelt.design.conversation.filling import begin, shown_findings
 from snowmelt.design.conversation.language_model import read_by_model
 from snowmelt.design.conversation.state import Asked, Conversation, NotUnderstoodError
-from snowmelt.design.conversation.summary import QUESTION, Summary, summary
+from snowmelt.design.conversation.summary import QUESTION, summary
 from snowmelt.design.conversation.talking import next_question, open_questions, reply
 from snowmelt.design.looking.talked_about import look_at, sources_to_look_at
+from snowmelt.design.making.changing import logged
 from snowmelt.design.model import Design
 from snowmelt.design.output.writing import written
 from snowmelt.design.requirements.reading import to_yaml
@@ -114,18 +115,18 @@ class Talk:
             typer.echo(line)
         if found.design is None:
             return EXIT_OPEN
-        self._write_design(state, found.design)
-        return self._build(state, found) if self._wants_it() else 0
+        made = logged(found.design, self.output)
+        self._write_design(state, made)
+        return self._build(made) if self._wants_it() else 0
 
     def _wants_it(self) -> bool:
         if self.accept:
             return True
         return self.ask and bool(typer.confirm(f"\n{QUESTION}", default=True))
 
-    def _build(self, state: Conversation, found: Summary) -> int:
-        assert found.design is not None
-        folder = self.project or Path(found.design.name)
-        done = write_project(folder, project_files(found.design))
+    def _build(self, made: Design) -> int:
+        folder = self.project or Path(made.name)
+        done = write_project(folder, project_files(made))
         typer.echo(
             f"{folder}: {len(done.new)} files new, {len(done.changed)} changed. Next: cd {folder} && make setup test"
         )

@@ -6,6 +6,7 @@ that whoever reads the file needs nothing else.
 
 from __future__ import annotations
 
+import datetime
 from enum import StrEnum
 from typing import Literal
 
@@ -253,6 +254,17 @@ class Packet(_Part):
     contents: tuple[str, ...]
 
 
+class DesignChange(_Part):
+    """A line of the change log."""
+
+    version: str
+    date: datetime.date
+    by: str
+    """Who designed it so."""
+    what: str
+    """What is another than in the version before."""
+
+
 class Design(_Part):
     format: Literal[1] = 1
     name: str
@@ -290,6 +302,8 @@ class Design(_Part):
     replay: tuple[RunbookStep, ...] = ()
     rollback: tuple[RunbookStep, ...] = ()
     packets: tuple[Packet, ...] = ()
+    changes: tuple[DesignChange, ...] = ()
+    """Its versions, the newest last. Written by `snowmelt design`, which compares with what it wrote before."""
 
     def stage(self, name: str) -> DesignStage | None:
         return next((item for item in self.stages if item.name.lower() == name.lower()), None)

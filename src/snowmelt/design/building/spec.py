@@ -24,15 +24,28 @@ def specification(design: Design, parts: Parts) -> str:
         Heading(f"{design.name}: specification", 1), *_overview(design), Heading("Architecture"),
         Drawing(picture(design)), *_ends(design, parts), *_transformations(design), *_operation(design, parts),
         *_runbook(design, parts), Heading("Change log"),
-        grid(("version", "what", "by"), [(_VERSION, "built from design.yaml", design.owner)]),
+        _change_log(design),
     ])  # fmt: skip
+
+
+def _change_log(design: Design) -> Block:
+    """As the design has it; only one that no command has written has no log."""
+    rows = [(item.version, item.date.isoformat(), item.what, item.by) for item in reversed(design.changes)]
+    return grid(("version", "date", "what", "by"), rows or [(_VERSION, "", "built from design.yaml", design.owner)])
+
+
+def _dates(design: Design) -> Iterator[tuple[str, str]]:
+    if design.changes:
+        yield "first designed", design.changes[0].date.isoformat()
+        yield "last changed", design.changes[-1].date.isoformat()
 
 
 def _overview(design: Design) -> Iterator[Block]:
     yield Heading("Overview")
     yield grid(
         ("", ""),
-        [("version", _VERSION), ("owner", design.owner), ("recipe", design.recipe), ("mode", design.mode),
+        [("version", design.changes[-1].version if design.changes else _VERSION), *_dates(design),
+         ("owner", design.owner), ("recipe", design.recipe), ("mode", design.mode),
          ("pattern", design.pattern),
          ("freshness", design.service_level.freshness), ("availability", design.service_level.availability)],
     )  # fmt: skip
