@@ -80,12 +80,9 @@ class SourceBinder:
     # -- items ----------------------------------------------------------------------------------------------------
 
     def _item(self, node: exp.Expr) -> exp.Expr:
-        if node.args.get("match"):
-            return self._matched(node)
-        if node.args.get("pivots"):
-            return self._pivoted(node)
-        if node.args.get("sample"):
-            return self._sampled(node)
+        for part, bind in (("match", self._matched), ("pivots", self._pivoted), ("sample", self._sampled)):
+            if node.args.get(part):
+                return bind(node)
         if isinstance(node, exp.Table):
             return self._table(node)
         if isinstance(node, exp.Subquery):
