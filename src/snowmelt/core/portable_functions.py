@@ -36,6 +36,11 @@ PORTABLE: dict[str, PortableFunction] = {
         PortableFunction(f"{PREFIX}check_xml", 1, "documents"),
         PortableFunction(f"{PREFIX}to_xml", 1, "documents"),
         PortableFunction(f"{PREFIX}soundex_p123", 1, "sounds"),
+        PortableFunction(f"{PREFIX}digest", 1, "digests"),
+        PortableFunction(f"{PREFIX}digest_value", 2, "digests"),
+        PortableFunction(f"{PREFIX}jarowinkler", 2, "likeness"),
+        PortableFunction(f"{PREFIX}merged_counts", 2, "digests"),
+        PortableFunction(f"{PREFIX}merged_digest", 1, "digests"),
         PortableFunction(f"{PREFIX}match_rows", 2, "row_matches"),
     )
 }

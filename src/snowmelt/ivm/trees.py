@@ -14,8 +14,9 @@ from snowmelt.sql.windows import SPARK_WINDOWED
 
 _ONLY_WINDOWS = {"row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead", "nth_value"}
 AGGREGATES = (SPARK_WINDOWED - _ONLY_WINDOWS) | {
-    "approx_top_k", "approx_top_k_accumulate", "approx_top_k_combine", "bitmap_construct_agg", "bitmap_or_agg",
-    "grouping", "grouping_id", "hll_union_agg", "histogram_numeric", "max_by", "min_by", "product", "theta_sketch_agg",
+    "approx_top_k", "approx_top_k_accumulate", "approx_top_k_combine", "bitmap_and_agg", "bitmap_construct_agg",
+    "bitmap_or_agg", "grouping", "grouping_id", "hll_union_agg", "histogram_numeric", "max_by", "min_by", "product",
+    "theta_sketch_agg",
 }  # fmt: skip
 _WRAPPERS = (exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup, exp.Filter)
 _EXACT_FOR_NUMBERS = {"sum", "avg", "try_sum", "try_avg", "mean"}

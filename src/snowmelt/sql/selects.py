@@ -18,6 +18,7 @@ from snowmelt.sql.bound import (
     fold_identifier,
     position_of,
 )
+from snowmelt.sql.change_events import lift_changes
 from snowmelt.sql.clauses import GROUP_BY, HAVING, ORDER_BY, SELECTED, WHERE, has_window
 from snowmelt.sql.dialect import as_written, identifier
 from snowmelt.sql.node_arguments import only
@@ -45,6 +46,7 @@ def bind_select(queries: BindsQueries, expressions: BindsExpressions, node: exp.
     inner.aliases = _aliases(node)
     if where is not None:
         target.set("where", exp.Where(this=expressions.in_clause(WHERE).boolean(where).tree))
+    node, target = lift_changes(node, target, expressions)
     selected = expressions.in_clause(SELECTED)
     projections = _projections(node, selected)
     keyed = _group(node, target, expressions, projections)

@@ -15,8 +15,10 @@ from snowmelt.sql.notes import note_position
 
 _WHOLE_PARTITION = {"FIRST_VALUE", "LAST_VALUE", "NTH_VALUE"}
 """Without a frame of their own these see the whole partition in Snowflake; in Spark only up to the current row."""
-_ROW_BY_ROW = {"CONDITIONAL_TRUE_EVENT"}
-"""These count rows one by one even where the order has ties."""
+_SO_FAR = {"CONDITIONAL_TRUE_EVENT", "INTERPOLATE_FFILL"}
+"""These look at the rows up to this one, one by one even where the order has ties."""
+_FROM_HERE = {"INTERPOLATE_BFILL"}
+"""These look at this row and those behind it."""
 
 SPARK_WINDOWED = frozenset(
     [
@@ -139,16 +141,20 @@ class WindowBinder:
 
     def _frame(self, node: exp.Window, order: Sequence[Bound]) -> exp.WindowSpec | None:
         spec = node.args.get("spec")
-        if isinstance(spec, exp.WindowSpec):
-            return bind_frame(spec, order)
         call = _call_of(node)
         name = call.name.upper() if isinstance(call, exp.Anonymous) else ""
+        if name.startswith("INTERPOLATE_") and (spec is not None or not order):
+            raise errors.unsupported(f"{name} with a frame or without ORDER BY")
+        if isinstance(spec, exp.WindowSpec):
+            return bind_frame(spec, order)
         if order and name in _WHOLE_PARTITION:
             return exp.WindowSpec(
                 kind="ROWS", start="UNBOUNDED", start_side="PRECEDING", end="UNBOUNDED", end_side="FOLLOWING"
             )
-        if order and name in _ROW_BY_ROW:
+        if order and name in _SO_FAR:
             return exp.WindowSpec(kind="ROWS", start="UNBOUNDED", start_side="PRECEDING", end="CURRENT ROW")
+        if order and name in _FROM_HERE:
+            return exp.WindowSpec(kind="ROWS", start="CURRENT ROW", end="UNBOUNDED", end_side="FOLLOWING")
         return None
 
 

@@ -157,6 +157,11 @@ _PATTERN = (
     ' "empty": true, "unmatched": false}'
 )
 ONE_ARGUMENT |= {
+    "snowmelt_digest": (["snowmelt_digest(if(_0 IS NULL, NULL, '[1, 3.5, 2]'))"], _TEXTS),
+    "snowmelt_digest_value": (["snowmelt_digest_value(_0, '0.5')"], _TEXTS),
+    "snowmelt_jarowinkler": (["snowmelt_jarowinkler(_0, 'Abc')"], _TEXTS),
+    "snowmelt_merged_counts": (["snowmelt_merged_counts(if(_0 IS NULL, NULL, '[\"x\"]'), '0')"], _TEXTS),
+    "snowmelt_merged_digest": (["snowmelt_merged_digest(if(_0 IS NULL, NULL, '[\"x\"]'))"], _TEXTS),
     "snowmelt_match_rows": ([f"snowmelt_match_rows(_0, '{_PATTERN}')"], _TEXTS),
     "snowmelt_check_xml": (["snowmelt_check_xml(_0)"], _TEXTS),
     "snowmelt_parse_ip": (["snowmelt_parse_ip(_0, 'inet')"], _TEXTS),

@@ -227,7 +227,10 @@ def _approx_top_k(call: FunctionCall) -> exp.Expr:
     value = one_zero(call.args[0], call.types[0])
     item = variants.to_variant(spark("sm_e.item"), call.types[0])
     pair = spark("to_variant_object(array(_0, CAST(sm_e.count AS VARIANT)))", item)
-    pairs = spark("transform(_0, sm_e -> _1)", invoke("approx_top_k", value, integer(most)), pair)
+    # Spark would count NULLs, too.
+    known = exp.Where(this=spark("_0 IS NOT NULL", call.args[0]))
+    found = exp.Filter(this=invoke("approx_top_k", value, integer(most)), expression=known)
+    pairs = spark("transform(_0, sm_e -> _1)", found, pair)
     return variants.from_elements(pairs)
 
 

@@ -106,10 +106,10 @@ def _decimal(value: Decimal) -> exp.Expr:
 
 def _approx_percentile(call: FunctionCall) -> exp.Expr:
     # Exact values are an approximation too, and the same in every run.
-    return invoke("percentile", call.args[0], exp.Var(this=f"{_percentile_at(call, 1)}D"))
+    return invoke("percentile", call.args[0], exp.Var(this=f"{percentile_at(call, 1)}D"))
 
 
-def _percentile_at(call: FunctionCall, index: int) -> Decimal:
+def percentile_at(call: FunctionCall, index: int) -> Decimal:
     return _percentile(replace(call, source=call.source[index:]))
 
 

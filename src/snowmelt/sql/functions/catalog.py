@@ -24,6 +24,7 @@ from snowmelt.sql.functions import (
     semi_structured,
     sketches,
     splitting,
+    states,
     strings,
     windows,
     xml,
@@ -32,7 +33,7 @@ from snowmelt.sql.functions.registry import Function
 
 FAMILIES: tuple[ModuleType, ...] = (
     strings, splitting, regex, hashes, conditional, context, numeric, aggregates, windows, generators, conversion,
-    datetime, semi_structured, arrays, objects, sketches, searching, xml,
+    datetime, semi_structured, arrays, objects, sketches, states, searching, xml,
 )  # fmt: skip
 
 FUNCTIONS: dict[str, Function] = {

@@ -37,7 +37,7 @@ from snowmelt.sql.functions.arguments import (
     text_type,
     unbounded_text_type,
 )
-from snowmelt.sql.functions.registry import FunctionCall, alias, refused, scalar
+from snowmelt.sql.functions.registry import FunctionCall, alias, scalar
 from snowmelt.sql.patterns import constant_string, is_null
 
 _COUNT = int64(18)
@@ -288,7 +288,7 @@ FUNCTIONS = (
     scalar("ILIKE", "str, str, str", BOOLEAN, _like, least=2),
     scalar("INITCAP", "str, str", text_type, _initcap, least=1),
     scalar("INSERT", "str, int, int, str", VARCHAR, _insert),
-    refused("JAROWINKLER_SIMILARITY", "EDITDISTANCE exists."),
+    scalar("JAROWINKLER_SIMILARITY", "str, str", int64(3), f"CAST({PREFIX}jarowinkler(_0, _1) AS BIGINT)"),
     scalar("LEFT", "any, int", text_type, _left),
     _LENGTH,
     *alias(_LENGTH, "LEN", "CHARACTER_LENGTH", "CHAR_LENGTH"),

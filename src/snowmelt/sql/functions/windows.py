@@ -11,7 +11,7 @@ from snowmelt.sql.dialect import call as invoke
 from snowmelt.sql.dialect import integer, spark
 from snowmelt.sql.functions.aggregates import spark_sum_type, summand
 from snowmelt.sql.functions.arguments import constant_integer
-from snowmelt.sql.functions.registry import Function, FunctionCall, first_type, window
+from snowmelt.sql.functions.registry import Function, FunctionCall, first_type, refused, window
 
 
 def _with_nulls(call: FunctionCall, tree: exp.Expr) -> exp.Expr:
@@ -59,11 +59,12 @@ def _ratio_to_report(call: FunctionCall) -> exp.Expr:
     return arithmetic.cast(arithmetic.emit("/", value, given, total, spark_sum_type(given)), call.returns)
 
 
-def _refuse_change_event(call: FunctionCall) -> exp.Expr:
-    raise errors.unsupported(
-        "CONDITIONAL_CHANGE_EVENT",
-        hint="Compare with LAG in a subquery and use CONDITIONAL_TRUE_EVENT on that.",
-    )
+def _filled(name: str, call: FunctionCall) -> exp.Expr:
+    return exp.IgnoreNulls(this=invoke(name, call.args[0]))
+
+
+def _change_event(call: FunctionCall) -> exp.Expr:
+    raise errors.unsupported(f"{call.name} here", hint="It may stand in a SELECT list, QUALIFY and ORDER BY.")
 
 
 FUNCTIONS: tuple[Function, ...] = (
@@ -80,5 +81,8 @@ FUNCTIONS: tuple[Function, ...] = (
     window("NTH_VALUE", "any, int", first_type, _nth_value, accepts="nulls"),
     window("RATIO_TO_REPORT", "num", _share_type, _ratio_to_report),
     window("CONDITIONAL_TRUE_EVENT", "bool", INTEGER, "count_if(_0)"),
-    window("CONDITIONAL_CHANGE_EVENT", "any", INTEGER, _refuse_change_event),
+    window("CONDITIONAL_CHANGE_EVENT", "any", INTEGER, _change_event),
+    window("INTERPOLATE_FFILL", "any", first_type, lambda call: _filled("last_value", call)),
+    window("INTERPOLATE_BFILL", "any", first_type, lambda call: _filled("first_value", call)),
+    refused("INTERPOLATE_LINEAR", "INTERPOLATE_FFILL and INTERPOLATE_BFILL exist."),
 )
