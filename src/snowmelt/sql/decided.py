@@ -22,7 +22,7 @@ def decided(tree: exp.Expr) -> bool | None:
         return _compared(tree)
     if isinstance(tree, exp.In) and not tree.args.get("query"):
         return _among(tree)
-    if isinstance(tree, exp.Case) or _is_if(tree):
+    if isinstance(tree, exp.Case | exp.If) or _is_if(tree):
         chosen = reduced(tree)
         return None if chosen is tree else decided(chosen)
     return None

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from sqlglot import exp
 
@@ -58,13 +59,13 @@ def guarded(expressions: BindsExpressions, tree: exp.Expr, columns: Columns, pro
         return tree
     shown: list[exp.Expr] = []
     for (name, key, type_), item in zip(columns, items, strict=True):
-        value = bound.values.get(name, item.tree).copy()
+        value = bound.values.get(name, item.tree)
         if bound.condition is not None:
             value = call(GUARDED, value)
-        shown.append(typed(exp.alias_(value, identifier(key)), type_))
+        shown.append(typed(exp.Alias(this=value, alias=identifier(key)), type_))
     tree.set("alias", exp.TableAlias(this=identifier(ALIAS)))
-    select = exp.select(*shown).from_(tree)
-    return exp.Subquery(this=select.where(bound.condition) if bound.condition is not None else select)
+    where = exp.Where(this=bound.condition) if bound.condition is not None else None
+    return exp.Subquery(this=exp.Select(expressions=shown, from_=exp.From(this=tree), where=where))
 
 
 def settled(query: BoundQuery) -> BoundQuery:
@@ -115,9 +116,15 @@ class _RuleBinder:
         binder = self.expressions.in_body(
             environment, Scope(arguments=held, caller=Scope(sources=[self.source])), queries
         )
-        tree = parse_snowflake(rule.body)
+        tree = _parsed(rule.body).copy()
         body = exp.Subquery(this=tree) if isinstance(tree, exp.Query) else tree
         return binder, binder.boolean(body) if boolean else binder.bind(body)
+
+
+@lru_cache(maxsize=512)
+def _parsed(body: str) -> exp.Expr:
+    """Bodies are few, and every query over what they protect needs them."""
+    return parse_snowflake(body)
 
 
 def _field(key: str) -> exp.Expr:

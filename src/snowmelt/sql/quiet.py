@@ -50,7 +50,7 @@ def _all_quiet(waiting: list[tuple[exp.Expr, bool]], guard: str) -> bool:
             waiting += [(child, outermost and isinstance(child, exp.Query)) for child in _children(node)]
         elif isinstance(node, exp.Anonymous) and node.name.lower() in _AGGREGATES:
             waiting += [(inner, False) for inner in _queries(node)]
-        elif node.find(exp.Column) is None:
+        elif not _depends_on_a_row(node):
             continue
         elif isinstance(node, _SAFE) or _is_safe_call(node):
             waiting += [(child, False) for child in _children(node)]
@@ -69,6 +69,16 @@ def _parts_of_select(node: exp.Select, outermost: bool, guard: str) -> Iterator[
             yield from ((inner, False) for inner in _queries(child))
         else:
             yield child, False
+
+
+def _depends_on_a_row(node: exp.Expr) -> bool:
+    """Whether it is computed from columns. What is computed from aggregates is so from all rows that are shown."""
+    found = list(node.walk(prune=_is_aggregate))
+    return any(isinstance(one, exp.Column | exp.Query) for one in found)
+
+
+def _is_aggregate(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Anonymous) and node.name.lower() in _AGGREGATES and node.find(exp.Query) is None
 
 
 def _queries(node: exp.Expr) -> Iterator[exp.Expr]:
@@ -94,13 +104,14 @@ def _children(node: exp.Expr) -> Iterator[exp.Expr]:
 def _is_safe_call(node: exp.Expr) -> bool:
     if isinstance(node, exp.Anonymous):
         return node.name.lower() in _SAFE_CALLS or node.name.lower().startswith("snowmelt_guarded")
-    return isinstance(node, exp.Cast) and not isinstance(node, exp.TryCast) and _widens(node)
+    # What Spark calls CAST is a TryCast to sqlglot, and fails as well.
+    return isinstance(node, exp.Cast) and _widens(node)
 
 
 def _widens(cast: exp.Cast) -> bool:
     """Whether every value fits: numbers with as many digits on either side of the point, anything as text."""
     known = note_of(cast.this).type
-    if cast.to.is_type("string", "text", "varchar"):
+    if cast.to.is_type(exp.DType.TEXT, exp.DType.VARCHAR):
         return True
     if known is None:
         return False
