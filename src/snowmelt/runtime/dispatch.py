@@ -25,7 +25,7 @@ from snowmelt.runtime.rights.enforcement import authorise
 from snowmelt.runtime.rights.plans import PlannedStatement, StoredAccount
 from snowmelt.runtime.statement import StatementSession
 from snowmelt.runtime.transactions import TransactionManager
-from snowmelt.sql.statements.base import Statement, StatementKind
+from snowmelt.sql.statements.base import Annotation, Statement, StatementKind
 from snowmelt.sql.statements.classify import classify
 from snowmelt.sql.statements.session import Commit, Rollback
 
@@ -66,6 +66,7 @@ class DispatchedStatement(PlannedStatement, Protocol):
     """A statement that a handler runs: in a transaction, and once more if it met other writers."""
 
     suspicion: int
+    annotations: tuple[Annotation, ...]
     copies_grants: bool
     consumes: bool
     autocommits: bool
@@ -98,6 +99,7 @@ def execute(run: DispatchedStatement, statement: Statement) -> Result:
     for look in features.before:
         look(run, statement, kind)
     authorise(run, statement)
+    run.annotations = getattr(statement, "annotations", ())
     run.copies_grants = bool(getattr(statement, "copy_grants", False))
     run.consumes = kind.is_dml or kind.query_type in _CONSUMING
     if isinstance(statement, features.scripts):

@@ -139,6 +139,8 @@ class Annotations:
     actions: tuple[type[Annotation], ...]
     on_relation: Callable[[Run, CatalogObject, Sequence[Any]], None]
     on_container: Callable[[Run, StateTransaction, ParameterLevel, str, Any], None]
+    on_created: Callable[[Run, StateTransaction, CatalogObject, Any], None] | None = None
+    """What CREATE says, in the step that makes the object; for a syntax that is `in_create`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,6 +150,8 @@ class AlterClauses:
     syntax: tuple[syntax.ClauseSyntax, ...]
     handlers: Mapping[type[Action], Callable[[Run, CatalogObject, Any], str | None]]
     """What carries out an action on a table. It may give the message of the statement."""
+    on_created: Callable[[Run, StateTransaction, CatalogObject, Any], None] | None = None
+    """As of `Annotations`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -282,6 +286,17 @@ def annotate_relation(run: Run, item: CatalogObject, actions: Sequence[Action]) 
             each.on_relation(run, item, found)
             return DONE
     return None
+
+
+def annotate_created(run: Run, state: StateTransaction, item: CatalogObject) -> None:
+    """Carries out what the CREATE that runs says of the object, and of its columns."""
+    known = all_kinds()
+    for action in run.annotations:
+        of_annotations = [each.on_created for each in known.annotations if isinstance(action, each.actions)]
+        of_clauses = [each.on_created for each in known.clauses if type(action) in each.handlers]
+        for carry_out in (*of_annotations, *of_clauses):
+            if carry_out is not None:
+                carry_out(run, state, item, action)
 
 
 def annotate_container(run: Run, state: StateTransaction, level: ParameterLevel, id: str, action: Annotation) -> None:

@@ -38,7 +38,7 @@ from snowmelt.sql.expressions import ExpressionBinder
 from snowmelt.sql.functions.registry import SessionContext
 from snowmelt.sql.output import presented
 from snowmelt.sql.queries import QueryBinder
-from snowmelt.sql.statements.base import NameRef
+from snowmelt.sql.statements.base import Annotation, NameRef
 from snowmelt.sql.tokens import SqlText
 from snowmelt.sql.work import BindingWork
 from snowmelt.state.ids import new_query_id
@@ -91,6 +91,8 @@ class Run(StatementNames):
         """The session's transaction, when this statement is the one that began it."""
         self.autocommits = bool(session.parameter("AUTOCOMMIT"))
         """Whether, with no transaction open, the statement is a transaction of its own."""
+        self.annotations: tuple[Annotation, ...] = ()
+        """What a CREATE says of its object in the words of features."""
         self.copies_grants = False
         """Whether what the statement replaces leaves its grants to what takes its place."""
         self.consumes = False

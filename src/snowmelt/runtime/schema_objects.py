@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from snowmelt.core import errors
 from snowmelt.core.names import quote
 from snowmelt.core.types import parse_type
-from snowmelt.runtime.kinds import all_kinds
+from snowmelt.runtime.kinds import all_kinds, annotate_created
 from snowmelt.runtime.results import Result, kept, status
 from snowmelt.runtime.statement import ActingStatement, NamingStatement, StatementSession
 from snowmelt.sql.statements.base import NameRef, ObjectType
@@ -170,18 +170,18 @@ def create(
             run.account.lifecycle.replaced(state, existing, getattr(definition, "columns", ()), made)
         if contract is not None:
             state.contracts.put(contract.model_copy(update={"object_id": made}))
-        state.catalog.create(
-            CatalogObject(
-                id=made,
-                name=full,
-                owner=run.session.role,
-                comment=comment,
-                session_id=session_id,
-                created_on=state.now,
-                altered_on=state.now,
-                definition=definition,
-            )
+        item = CatalogObject(
+            id=made,
+            name=full,
+            owner=run.session.role,
+            comment=comment,
+            session_id=session_id,
+            created_on=state.now,
+            altered_on=state.now,
+            definition=definition,
         )
+        state.catalog.create(item)
+        annotate_created(run, state, item)
     own = all_kinds().by_name.get(kind)
     called = (own.created_noun if own is not None else None) or noun(kind)
     return status(f"{called} {quote(full.name)} successfully created.", query_type)

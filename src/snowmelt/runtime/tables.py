@@ -13,6 +13,7 @@ from snowmelt.core import errors
 from snowmelt.core.faults import reached
 from snowmelt.core.names import ObjectName, quote
 from snowmelt.runtime import declaring, retention
+from snowmelt.runtime.kinds import annotate_created
 from snowmelt.runtime.sequences import numbered
 from snowmelt.runtime.writing import RowWriter
 from snowmelt.sql.bound import BoundQuery
@@ -213,6 +214,7 @@ def publish(
             if also is not None:
                 also(state)
             add_table(run, state, table, written, retention_days)
+            annotate_created(run, state, table)
             state.quality.record(looked_at)
             reached("inside-publish")
     made = CommitResult(written.version, rows_inserted=written.rows)

@@ -184,6 +184,8 @@ class _Maker:
                 made.append(row.model_copy(update={"ended_at": state.now}))
                 state.dynamic.record_refresh(made[-1])
 
+        # The run is the refresh's, whose statement says nothing.
+        self.run.annotations = self.statement.annotations
         tables.publish(
             self.run,
             table,

@@ -25,7 +25,7 @@ from snowmelt.sql.statements.base import Annotation, NameRef
 from snowmelt.state.model import CatalogObject, Column, ParameterLevel, TableDefinition, ViewDefinition
 from snowmelt.state.policy_model import PolicyReference
 from snowmelt.state.sight import Owned
-from snowmelt.state.store import StateTransaction
+from snowmelt.state.store import StateReader, StateTransaction
 
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
@@ -60,15 +60,32 @@ def change_row_access(run: Run, item: CatalogObject, action: ChangeRowAccess) ->
             raise errors.not_found("Row access policy", f"{dropped.name} on {item.name}")
         if present is not None and (dropped is not None or action.drops_all):
             state.policies.remove(present)
-            present = None
         if added is not None:
-            if present is not None:
-                raise policy_errors.object_has_one(str(item.name))
-            columns = [_column(item, name) for name in action.columns]
-            _check_arguments(added, columns)
-            state.policies.put(
-                PolicyReference(object_id=item.id, kind=ROW_ACCESS, policy_id=added.id, arguments=action.columns)
-            )
+            _add_row_access(state, item, added, action.columns)
+
+
+def _add_row_access(
+    state: StateTransaction, item: CatalogObject, policy: CatalogObject, columns: tuple[str, ...]
+) -> None:
+    if _present(state, item.id, ROW_ACCESS) is not None:
+        raise policy_errors.object_has_one(str(item.name))
+    _check_arguments(policy, [_column(item, name) for name in columns])
+    state.policies.put(PolicyReference(object_id=item.id, kind=ROW_ACCESS, policy_id=policy.id, arguments=columns))
+
+
+def mask_created(run: Run, state: StateTransaction, item: CatalogObject, action: SetMaskingPolicy) -> None:
+    """`WITH MASKING POLICY` in CREATE."""
+    policy = _found(run, state, MASKING, action.policies[0])
+    _require_apply(run, APPLY_MASKING, policy)
+    _set_on_column(state, item, action, policy)
+
+
+def guard_created(run: Run, state: StateTransaction, item: CatalogObject, action: ChangeRowAccess) -> None:
+    """`WITH ROW ACCESS POLICY` in CREATE."""
+    assert action.added is not None
+    policy = _found(run, state, ROW_ACCESS, action.added)
+    _require_apply(run, APPLY_ROW_ACCESS, policy)
+    _add_row_access(state, item, policy, action.columns)
 
 
 # -- whose right it is ------------------------------------------------------------------------------------------------
@@ -77,9 +94,13 @@ def change_row_access(run: Run, item: CatalogObject, action: ChangeRowAccess) ->
 def _usable(run: Run, kind: ObjectType, name: NameRef, privilege: str, item: CatalogObject) -> CatalogObject:
     """The policy of that name, which whoever runs the statement may put on the object or take off it."""
     with run.state.read() as state:
-        policy = schema_objects.require(run, state, kind, name)
+        policy = _found(run, state, kind, name)
     _require_rights(run, privilege, item, policy)
     return policy
+
+
+def _found(run: Run, state: StateReader, kind: ObjectType, name: NameRef) -> CatalogObject:
+    return schema_objects.require(run, state, kind, name)
 
 
 def _require_rights(run: Run, privilege: str, item: CatalogObject, policy: CatalogObject | None) -> None:
@@ -87,7 +108,13 @@ def _require_rights(run: Run, privilege: str, item: CatalogObject, policy: Catal
     if run.authority.on_account(privilege):
         return
     enforcement.require_object(run, OWNERSHIP, item)
-    if policy is not None and not run.authority.holds(OWNERSHIP, Owned(policy.id, policy.owner)):
+    if policy is not None:
+        _require_apply(run, privilege, policy)
+
+
+def _require_apply(run: Run, privilege: str, policy: CatalogObject) -> None:
+    owns = run.authority.holds(OWNERSHIP, Owned(policy.id, policy.owner))
+    if not owns and not run.authority.on_account(privilege):
         enforcement.require_object(run, "APPLY", policy)
 
 

@@ -20,7 +20,13 @@ from snowmelt.sql.statements.kinds import AnnotationSyntax, ClauseSyntax
 
 with lazy_imports():
     from snowmelt.features.policies import keeping, protecting, sql_functions
-    from snowmelt.features.policies.attaching import change_masking, change_row_access, refuse_on_container
+    from snowmelt.features.policies.attaching import (
+        change_masking,
+        change_row_access,
+        guard_created,
+        mask_created,
+        refuse_on_container,
+    )
 
 
 def _begin(account: Account) -> None:
@@ -40,20 +46,22 @@ FEATURE = Feature(
     kinds=(MASKING_KIND, ROW_ACCESS_KIND),
     annotations=(
         Annotations(
-            syntax=AnnotationSyntax("MASKING", parse_masking),
+            syntax=AnnotationSyntax("MASKING", parse_masking, in_create=True),
             actions=(SetMaskingPolicy, UnsetMaskingPolicy),
             on_relation=change_masking,
             on_container=refuse_on_container,
+            on_created=mask_created,
         ),
     ),
     clauses=(
         AlterClauses(
             syntax=(
-                ClauseSyntax("ADD", _ROW_ACCESS, parse_add_row_access, of_view=True),
+                ClauseSyntax("ADD", _ROW_ACCESS, parse_add_row_access, of_view=True, in_create=True),
                 ClauseSyntax("DROP", _ROW_ACCESS, parse_drop_row_access, of_view=True),
                 ClauseSyntax("DROP", ("ALL", "ROW", "ACCESS", "POLICIES"), parse_drop_all_row_access, of_view=True),
             ),
             handlers={ChangeRowAccess: change_row_access},
+            on_created=guard_created,
         ),
     ),
     begin=_begin,

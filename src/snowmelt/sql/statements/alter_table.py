@@ -171,6 +171,10 @@ def _add(cursor: TokenCursor) -> tuple[Action, ...]:
         column = column_spec(cursor)
         if column.type is None:
             raise cursor.unexpected()
+        if column.annotations:
+            raise errors.unsupported(
+                "a policy in ALTER TABLE … ADD COLUMN", hint="Add the column, then set the policy."
+            )
         actions.append(AddColumn(column, guarded))
     return tuple(actions)
 

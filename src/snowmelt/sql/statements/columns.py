@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from snowmelt.core import errors
-from snowmelt.sql.statements.base import NameRef
+from snowmelt.sql.statements.base import Annotation, NameRef
 from snowmelt.sql.statements.cursor import TokenCursor
+from snowmelt.sql.statements.kinds import declared
 from snowmelt.sql.tokens import SqlText
 
 _COLUMN_WORDS = (
@@ -70,6 +71,8 @@ class ColumnSpec:
     comment: str | None = None
     constraints: tuple[Constraint, ...] = ()
     """The constraints written at the column. Their `columns` are this one."""
+    annotations: tuple[Annotation, ...] = ()
+    """What features say of the column."""
 
 
 def column_spec(cursor: TokenCursor) -> ColumnSpec:
@@ -82,6 +85,7 @@ def column_spec(cursor: TokenCursor) -> ColumnSpec:
     identity: IdentitySpec | None = None
     comment: str | None = None
     constraints: list[Constraint] = []
+    annotations: list[Annotation] = []
     while cursor.at_any(_COLUMN_WORDS):
         if cursor.match("NOT", "NULL"):
             nullable = False
@@ -102,14 +106,18 @@ def column_spec(cursor: TokenCursor) -> ColumnSpec:
                 raise errors.unsupported("COLLATE")
         elif cursor.at_any(("CONSTRAINT", "PRIMARY", "UNIQUE", "FOREIGN", "REFERENCES", "CHECK")):
             constraints.append(_inline_constraint(cursor, name))
+        elif (said := declared(cursor, name)) is not None:
+            annotations.append(said)
         else:
             raise _unsupported_clause(cursor)
-    return ColumnSpec(name, type_text, line, position, nullable, default, identity, comment, tuple(constraints))
+    return ColumnSpec(
+        name, type_text, line, position, nullable, default, identity, comment, tuple(constraints), tuple(annotations)
+    )  # fmt: skip
 
 
 def _unsupported_clause(cursor: TokenCursor) -> errors.SnowmeltError:
     cursor.match("WITH")
-    for words in (("MASKING", "POLICY"), ("PROJECTION", "POLICY"), ("TAG",)):
+    for words in (("PROJECTION", "POLICY"), ("TAG",)):
         if cursor.at(*words):
             return errors.unsupported(" ".join(words))
     if cursor.at("AS", "("):

@@ -9,7 +9,7 @@ from snowmelt.core import errors
 from snowmelt.core.lag import parse_lag
 from snowmelt.sql.scd import Dimension
 from snowmelt.sql.statements.alter_table import ClusterBy, SetRecluster
-from snowmelt.sql.statements.base import Action, CloneSource, NameRef, ObjectType, Statement
+from snowmelt.sql.statements.base import Action, Annotation, CloneSource, NameRef, ObjectType, Statement
 from snowmelt.sql.statements.changes import (
     RenameTo,
     SetColumnComment,
@@ -22,7 +22,7 @@ from snowmelt.sql.statements.columns import ColumnSpec, column_spec
 from snowmelt.sql.statements.create_rules import CreateHead, CreateRule
 from snowmelt.sql.statements.cursor import TokenCursor
 from snowmelt.sql.statements.heads import clone_source, created_name, if_exists, object_name
-from snowmelt.sql.statements.kinds import annotation, table_clause
+from snowmelt.sql.statements.kinds import annotation, declared, table_clause
 from snowmelt.sql.statements.options import (
     Options,
     at_option,
@@ -108,6 +108,8 @@ class CreateDynamicTable(Statement):
     require_user: bool = False
     query: SqlText | None = None
     clone: CloneSource | None = None
+    annotations: tuple[Annotation, ...] = ()
+    """What features say of it and of its columns."""
     dimension: Dimension | None = None
     """For a slowly changing dimension, whose events `query` reads: the table's own query is made from both."""
     head: str = field(default="", compare=False)
@@ -151,6 +153,7 @@ class Clauses:
 
     pieces: list[DynamicTableOptions] = field(default_factory=list)
     found: dict[str, Any] = field(default_factory=dict)
+    said: list[Annotation] = field(default_factory=list)
 
     def put(self, name: str, value: object) -> None:
         if name in self.found:
@@ -167,13 +170,18 @@ def parse_create_dynamic_table(cursor: TokenCursor, head: CreateHead) -> CreateD
     while not cursor.at_end and not cursor.at("AS"):
         take_clause(cursor, clauses)
     options = merged(DynamicTableOptions, clauses.pieces)
+    said = (*(one for column in columns for one in column.annotations), *clauses.said)
+    if said and (head.or_alter or clone is not None):
+        raise errors.unsupported(
+            "policies in CREATE OR ALTER DYNAMIC TABLE and … CLONE", hint="Put them on by ALTER DYNAMIC TABLE."
+        )
     query = None
     if clone is None:
         cursor.expect("AS")
         query = cursor.rest()
     return CreateDynamicTable(
         name, head.or_replace, head.or_alter, guarded, head.transient, columns, options,
-        query=query, clone=clone, head=shown, **clauses.found,
+        query=query, clone=clone, head=shown, annotations=said, **clauses.found,
     )  # fmt: skip
 
 
@@ -194,6 +202,9 @@ def _columns(cursor: TokenCursor) -> tuple[ColumnSpec, ...]:
 
 
 def take_clause(cursor: TokenCursor, clauses: Clauses) -> None:
+    if (said := declared(cursor)) is not None:
+        clauses.said.append(said)
+        return
     cursor.match("WITH")
     for words, feature in _ELSEWHERE.items():
         if cursor.at(*words):

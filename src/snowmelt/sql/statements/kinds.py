@@ -60,6 +60,8 @@ class AnnotationSyntax:
     word: str
     parse: Callable[[TokenCursor, str, str | None], Annotation]
     """Reads what follows the verb (SET or UNSET), from the word on. The last argument is the column, if any."""
+    in_create: bool = False
+    """Whether CREATE of a table or view has it too, behind a column and perhaps WITH."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,8 @@ class ClauseSyntax:
     """Whether ALTER DYNAMIC TABLE has it too."""
     of_view: bool = False
     """Whether ALTER VIEW has it too."""
+    in_create: bool = False
+    """Whether CREATE of a table or view has it too, without the verb and perhaps behind WITH."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,4 +201,20 @@ def table_clause(cursor: TokenCursor, verb: str, *, dynamic: bool = False, view:
         fits = (known.of_dynamic or not dynamic) and (known.of_view or not view)
         if known.verb == verb and fits and cursor.match(*known.words):
             return known.parse(cursor)
+    return None
+
+
+def declared(cursor: TokenCursor, column: str | None = None) -> Annotation | None:
+    """What CREATE says of a column, or of the whole, in the words of a feature; None where they are no feature's."""
+    start = cursor.index
+    cursor.match("WITH")
+    for known in grammar().annotations if column is not None else ():
+        if known.in_create and cursor.at(known.word):
+            return known.parse(cursor, "SET", column)
+    for clause in grammar().clauses if column is None else ():
+        if clause.in_create and cursor.match(*clause.words):
+            said = clause.parse(cursor)
+            assert isinstance(said, Annotation)
+            return said
+    cursor.index = start
     return None

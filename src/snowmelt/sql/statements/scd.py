@@ -93,6 +93,8 @@ def _clause(cursor: TokenCursor, declared: _Declared) -> None:
         declared.put("track", cursor.identifiers())
     else:
         take_clause(cursor, declared.options)
+        if declared.options.said:
+            raise errors.unsupported("policies in CREATE SCD TABLE", hint="Put them on by ALTER DYNAMIC TABLE.")
 
 
 def _source(cursor: TokenCursor) -> tuple[str, ...] | None:

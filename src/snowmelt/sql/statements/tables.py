@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from snowmelt.core import errors
-from snowmelt.sql.statements.base import CloneSource, NameRef, Statement
+from snowmelt.sql.statements.base import Annotation, CloneSource, NameRef, Statement
 from snowmelt.sql.statements.changes import refuse_governance
 from snowmelt.sql.statements.columns import (
     ColumnSpec,
@@ -18,6 +18,7 @@ from snowmelt.sql.statements.columns import (
 from snowmelt.sql.statements.create_rules import CreateHead, CreateRule
 from snowmelt.sql.statements.cursor import TokenCursor
 from snowmelt.sql.statements.heads import clone_source, created_name, if_exists, refuse_tags
+from snowmelt.sql.statements.kinds import declared
 from snowmelt.sql.statements.options import (
     NO_COLLATION,
     Options,
@@ -62,6 +63,8 @@ class CreateTable(Statement):
     like: NameRef | None = None
     clone: CloneSource | None = None
     or_alter: bool = False
+    annotations: tuple[Annotation, ...] = ()
+    """What features say of it and of its columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +91,16 @@ def parse_create_table(cursor: TokenCursor, head: CreateHead) -> CreateTable:
         raise errors.unsupported("CREATE TABLE … USING TEMPLATE")
     else:
         clone = clone_source(cursor, head.kind)
-    cluster_by, options, copy_grants = _table_tail(cursor)
+    said = [one for column in columns for one in column.annotations]
+    cluster_by, options, copy_grants = _table_tail(cursor, said)
     cluster_by = cluster_by or early
     query = cursor.rest() if cursor.match("AS") else None
     if (like is not None or clone is not None) and query is not None:
         raise cursor.unexpected()
+    if said and (head.or_alter or like is not None or clone is not None):
+        raise errors.unsupported(
+            "policies in CREATE OR ALTER TABLE, … LIKE and … CLONE", hint="Put them on by ALTER TABLE."
+        )
     if head.or_alter:
         _refuse_or_alter(head, guarded=guarded, filled=any(item is not None for item in (query, like, clone)))
     if query is None:
@@ -102,7 +110,7 @@ def parse_create_table(cursor: TokenCursor, head: CreateHead) -> CreateTable:
             raise cursor.unexpected(opening if constraints else None)
     return CreateTable(
         name, head.or_replace, guarded, head.transient, head.temporary, tuple(columns), tuple(constraints),
-        cluster_by, options, copy_grants, query, like, clone, head.or_alter,
+        cluster_by, options, copy_grants, query, like, clone, head.or_alter, tuple(said),
     )  # fmt: skip
 
 
@@ -138,7 +146,7 @@ def _table_elements(cursor: TokenCursor, columns: list[ColumnSpec], constraints:
     return untyped
 
 
-def _table_tail(cursor: TokenCursor) -> tuple[tuple[SqlText, ...], TableOptions, bool]:
+def _table_tail(cursor: TokenCursor, said: list[Annotation]) -> tuple[tuple[SqlText, ...], TableOptions, bool]:
     """What follows the columns, in any order."""
     cluster_by: tuple[SqlText, ...] = ()
     copy_grants = False
@@ -153,9 +161,13 @@ def _table_tail(cursor: TokenCursor) -> tuple[tuple[SqlText, ...], TableOptions,
             raise errors.unsupported("COPY TAGS")
         elif cursor.at("STAGE_FILE_FORMAT", "=") or cursor.at("STAGE_COPY_OPTIONS", "="):
             raise errors.unsupported(cursor.peek().word)
-        elif cursor.at("ROW", "ACCESS") or cursor.at("WITH", "ROW"):
+        elif (one := declared(cursor)) is not None:
+            said.append(one)
+        elif cursor.at("WITH") or cursor.at("AGGREGATION") or cursor.at("JOIN"):
+            refuse_tags(cursor, "TABLE")
             cursor.match("WITH")
             refuse_governance(cursor, "CREATE TABLE …")
+            raise cursor.unexpected()
         else:
             refuse_tags(cursor, "TABLE")
             pieces.append(read_options(cursor, TableOptions, "TABLE"))

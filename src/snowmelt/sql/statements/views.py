@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from snowmelt.core import errors
-from snowmelt.sql.statements.base import Action, NameRef, ObjectType, Statement
+from snowmelt.sql.statements.base import Action, Annotation, NameRef, ObjectType, Statement
 from snowmelt.sql.statements.changes import (
     RenameTo,
     SetColumnComment,
@@ -19,7 +19,7 @@ from snowmelt.sql.statements.changes import (
 from snowmelt.sql.statements.create_rules import CreateHead, CreateRule
 from snowmelt.sql.statements.cursor import TokenCursor
 from snowmelt.sql.statements.heads import created_name, if_exists, object_name, refuse_tags
-from snowmelt.sql.statements.kinds import annotation, table_clause
+from snowmelt.sql.statements.kinds import annotation, declared, table_clause
 from snowmelt.sql.statements.options import (
     Options,
     at_option,
@@ -63,6 +63,8 @@ class CreateView(Statement):
     options: ViewOptions = ViewOptions()
     copy_grants: bool = False
     or_alter: bool = False
+    annotations: tuple[Annotation, ...] = ()
+    """What features say of it and of its columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +77,18 @@ class AlterView(Statement):
 def parse_create_view(cursor: TokenCursor, head: CreateHead) -> CreateView:
     name, guarded = created_name(cursor, head)
     columns: list[ViewColumn] = []
+    said: list[Annotation] = []
     pieces: list[ViewOptions] = []
     copy_grants = False
     while not cursor.match("AS"):
         if cursor.at("(") and not columns:
-            columns = _columns(cursor)
+            columns = _columns(cursor, said)
         elif cursor.match("COPY", "GRANTS"):
             copy_grants = True
         elif at_option(cursor):
             pieces.append(read_options(cursor, ViewOptions, head.kind))
+        elif (one := declared(cursor)) is not None:
+            said.append(one)
         else:
             refuse_tags(cursor, "VIEW")
             cursor.match("WITH")
@@ -92,13 +97,15 @@ def parse_create_view(cursor: TokenCursor, head: CreateHead) -> CreateView:
     recursive = "RECURSIVE" in head.modifiers
     if head.or_alter and (guarded or head.temporary):
         raise errors.unsupported("CREATE OR ALTER VIEW with IF NOT EXISTS or TEMPORARY")
+    if said and head.or_alter:
+        raise errors.unsupported("policies in CREATE OR ALTER VIEW", hint="Put them on by ALTER VIEW.")
     return CreateView(
         name, cursor.rest(), head.or_replace, guarded, head.secure, head.temporary, recursive, tuple(columns),
-        merged(ViewOptions, pieces), copy_grants, head.or_alter,
+        merged(ViewOptions, pieces), copy_grants, head.or_alter, tuple(said),
     )  # fmt: skip
 
 
-def _columns(cursor: TokenCursor) -> list[ViewColumn]:
+def _columns(cursor: TokenCursor, said: list[Annotation]) -> list[ViewColumn]:
     cursor.expect("(")
     columns: list[ViewColumn] = []
     seen: set[str] = set()
@@ -107,6 +114,8 @@ def _columns(cursor: TokenCursor) -> list[ViewColumn]:
         if name in seen:
             raise errors.duplicate_column(name)
         seen.add(name)
+        if (one := declared(cursor, name)) is not None:
+            said.append(one)
         cursor.match("WITH")
         refuse_governance(cursor, "CREATE VIEW …")
         columns.append(ViewColumn(name, cursor.string() if cursor.match("COMMENT") else None))
