@@ -79,7 +79,7 @@ class _Builder:
             end = self._repeat(argument, start, flags)
             taken = argument[2][0]
             if op is code.POSSESSIVE_REPEAT and argument[1] is code.MAXREPEAT and taken[0] in _CHARACTERS:
-                made.allowed[end] = frozenset(range(len(SAMPLES) + 1)) - _samples(*taken, flags)
+                made.allowed[end] = frozenset(range(len(SAMPLES) + 1)) - _samples(taken[0], taken[1], flags)
             return end
         if op is code.ATOMIC_GROUP:
             return self.sequence(argument, start, flags)
