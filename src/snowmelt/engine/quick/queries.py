@@ -99,8 +99,7 @@ class QuickQueries:
             with expressions.in_where():
                 parts.append("WHERE " + expressions.condition(node.args["where"].this))
         parts.append(self._group(node.args.get("group"), expressions))
-        if node.args.get("having") is not None:
-            parts.append("HAVING " + expressions.condition(node.args["having"].this))
+        parts.append(self._having(node, expressions))
         parts.append(self._ending(node, outputs, expressions))
         if expressions.reaches_out and any(node.args.get(part) for part in ("limit", "offset", "order")):
             raise NotQuick("a correlated subquery with an order or a limit")
@@ -135,6 +134,14 @@ class QuickQueries:
             raise NotQuick("grouping sets")
         keys = [self._group_key(key, expressions) for key in node.expressions]
         return "GROUP BY " + ", ".join(keys) if keys else ""
+
+    def _having(self, node: exp.Select, expressions: QuickExpressions) -> str:
+        group, having = node.args.get("group"), node.args.get("having")
+        conditions = [] if having is None else [f"({expressions.condition(having.this)})"]
+        if group is not None and any(type(key) in _GROUPS for key in group.expressions):
+            # Of no rows DuckDB makes a total all the same; Spark has no group then.
+            conditions.insert(0, "count(*) > 0")
+        return "HAVING " + " AND ".join(conditions) if conditions else ""
 
     def _group_key(self, node: exp.Expr, expressions: QuickExpressions) -> str:
         """A key, or several that are grouped by in turns."""
