@@ -7,6 +7,8 @@ from pathlib import Path
 
 from snowmelt.accounts import FEATURES, install_kinds
 from snowmelt.core.errors import SnowmeltError
+from snowmelt.core.type_errors import ELSEWHERE
+from snowmelt.core.types import TYPE_WORDS
 from snowmelt.sql.functions import documented
 from snowmelt.sql.functions.catalog import FUNCTIONS
 from snowmelt.sql.statements.parse import parse_statement
@@ -63,7 +65,7 @@ def render() -> str:
         f"## Functions: {here} of {count}",
         "",
     ]
-    return "\n".join([*head, *lines, *_statements()])
+    return "\n".join([*head, *lines, *_types(), *_statements()])
 
 
 def _state(name: str) -> str:
@@ -71,6 +73,12 @@ def _state(name: str) -> str:
     if function is not None:
         return "here" if function.refusal is None else f"refused by name: {function.refusal}"
     return "here" if name in _BY_GRAMMAR or name in FEATURES.system_functions else "refused by name"
+
+
+def _types() -> list[str]:
+    lines = ["## Types", "", "| type | state |", "|---|---|"]
+    lines += [f"| {word} | here |" for word in TYPE_WORDS]
+    return [*lines, *(f"| {word} | refused by name: {hint} |" for word, hint in ELSEWHERE.items()), ""]
 
 
 def _statements() -> list[str]:

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from snowmelt.core import errors, types
 from snowmelt.core.names import ObjectName, quote
+from snowmelt.core.type_errors import unknown_type
 from snowmelt.core.types import DataType, Kind, parse_type
 from snowmelt.runtime import defaults
 from snowmelt.runtime.rights import enforcement
@@ -38,7 +39,7 @@ _Spec = TypeVar("_Spec", bound=Constraint)
 def type_of(text: SqlText) -> DataType:
     found = parse_type(text.text)
     if found is None:
-        raise errors.at_position("002040", "42601", text.line, text.column, f"Unsupported data type '{text.text}'.")
+        raise unknown_type(text.text, text.line, text.column)
     return found
 
 

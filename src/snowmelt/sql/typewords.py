@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from snowmelt.core import errors, types
+from snowmelt.core import types
+from snowmelt.core.type_errors import unknown_type
 from snowmelt.core.types import DataType, parse_type
 
 _WORDS = {
@@ -18,7 +19,6 @@ _WORDS = {
 }  # fmt: skip
 
 _SEMI_STRUCTURED = {exp.DType.ARRAY: types.ARRAY, exp.DType.OBJECT: types.OBJECT}
-_STRUCTURED_HINT = "Cast to ARRAY or OBJECT, and cast its elements where you read them."
 
 
 def type_of_ast(node: exp.Expr) -> DataType:
@@ -29,8 +29,6 @@ def type_of_ast(node: exp.Expr) -> DataType:
         found = parse_type(f"{word}({parameters})" if parameters else word)
         if found is not None:
             return found
-    if isinstance(node, exp.DataType) and node.this in _SEMI_STRUCTURED:
-        if node.expressions:
-            raise errors.unsupported(f"structured types such as {node.sql(dialect='snowflake')}", hint=_STRUCTURED_HINT)
+    if isinstance(node, exp.DataType) and node.this in _SEMI_STRUCTURED and not node.expressions:
         return _SEMI_STRUCTURED[node.this]
-    raise errors.compilation("002040", "42601", f"Unsupported data type '{node.sql(dialect='snowflake')}'.")
+    raise unknown_type(node.sql(dialect="snowflake"))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from snowmelt.core import errors
 from snowmelt.core.names import ObjectName, quote
+from snowmelt.core.type_errors import unknown_type
 from snowmelt.core.types import DataType, parse_type
 from snowmelt.features.scripting import packages, procedures, python
 from snowmelt.features.scripting.statements import (
@@ -114,8 +115,7 @@ def _argument(argument: RoutineArgument) -> Argument:
 def _type(text: SqlText) -> DataType:
     found = parse_type(text.text)
     if found is None:
-        detail = f"Unsupported data type '{text.text}'."
-        raise errors.at_position("002040", "42601", text.line, text.column, detail)
+        raise unknown_type(text.text, text.line, text.column)
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from snowmelt.core import errors
+from snowmelt.core.type_errors import unknown_type
 from snowmelt.core.types import DataType, parse_type
 from snowmelt.sql.scripting import nodes
 from snowmelt.sql.statements.cursor import TokenCursor
@@ -57,7 +58,7 @@ def read_type(cursor: TokenCursor) -> DataType:
     found = parse_type(text.text)
     if found is None:
         line, position = cursor.source.position(token.start)
-        raise errors.at_position("002040", "42601", line, position, f"Unsupported data type '{text.text}'.")
+        raise unknown_type(text.text, line, position)
     return found
 
 

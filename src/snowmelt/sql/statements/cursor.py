@@ -25,11 +25,19 @@ RESERVED = frozenset(
     }
 )  # fmt: skip
 """Words that are no identifiers unless quoted."""
-_TYPE_TAILS = {
+_INTERVALS = (
+    ("YEAR", "MONTH"), ("DAY", "HOUR"), ("DAY", "MINUTE"), ("DAY", "SECOND"), ("HOUR", "MINUTE"), ("HOUR", "SECOND"),
+    ("MINUTE", "SECOND"),
+)  # fmt: skip
+_TYPE_TAILS: dict[str, tuple[tuple[str, ...], ...]] = {
     "DOUBLE": (("PRECISION",),),
     "CHAR": (("VARYING",),),
     "NCHAR": (("VARYING",),),
     "CHARACTER": (("VARYING",),),
+    "INTERVAL": (
+        *((first, "TO", last) for first, last in _INTERVALS),
+        *((word,) for word in ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")),
+    ),
     "TIMESTAMP": (
         ("WITH", "LOCAL", "TIME", "ZONE"),
         ("WITH", "TIME", "ZONE"),
