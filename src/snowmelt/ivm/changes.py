@@ -160,5 +160,5 @@ def with_value(query: exp.Select, name: str, value: int) -> exp.Select:
 
 
 def tables_in(node: Changing) -> str:
-    """For the purposes of stages."""
+    """The tables below a node, as purposes of stages name them."""
     return ", ".join(sorted(node.tables)) or "constants"

@@ -151,7 +151,7 @@ class RefreshEstimate:
 
 
 def estimate(work: Work, measured: Measured, rates: EngineRates = ASSUMED_RATES) -> RefreshEstimate | None:
-    """None if no full refresh was measured yet: then the refresh is incremental."""
+    """The expected times; None if no full refresh was measured yet: then the refresh is incremental."""
     if measured.full_ms is None:
         return None
     constant = min(measured.full_ms, _FULL_QUERIES * rates.of(measured.full_engine).query_ms)

@@ -119,7 +119,7 @@ def _sql(playbook: Playbook, sql: Sql, when: Condition | None, samples: dict[str
 
 
 def _statements(sql: Sql, samples: dict[str, InputValue]) -> list[str]:
-    """Those that parse; the others are problems already."""
+    """The statements that parse; the others are problems already."""
     try:
         found = [item.text for item in split_statements(filled(sql.text, samples))]
         for item in found:

@@ -57,5 +57,5 @@ class PlaybookOperator(Protocol):
     def trouble(self, error: str, recovery: str) -> None: ...
 
     def decide(self, question: CheckpointQuestion) -> CheckpointAnswer | None:
-        """None when no operator can be asked."""
+        """The operator's answer; None if there is nobody to ask."""
         ...

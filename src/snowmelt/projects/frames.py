@@ -213,7 +213,7 @@ class DataFrame:
         return replace(frame, _lineage={**frame._lineage, stored_name(name): next(iter(set(frame._lineage.values())))})
 
     def _whole(self) -> DataFrame:
-        """As one relation: what a join or a set operation reads."""
+        """The frame as one relation, as a join or a set operation reads it."""
         return self if self._closed else self._everything()
 
     def _everything(self) -> DataFrame:

@@ -82,7 +82,7 @@ def _by_channel(entries: Sequence[Entry]) -> dict[str, tuple[OpenChannel, list[E
 
 
 def _tokens(entries: Sequence[Entry]) -> dict[str, str]:
-    """By channel, the token that the commit brings it to."""
+    """The token that the commit brings each channel to."""
     return {entry.channel.state.name: entry.batch.end_token for entry in entries if entry.batch.end_token is not None}
 
 

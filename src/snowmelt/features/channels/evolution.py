@@ -34,7 +34,7 @@ def without_empty_columns(table: CatalogObject, batch: ChannelBatch) -> ChannelB
 
 
 def new_columns(table: CatalogObject, batch: ChannelBatch) -> dict[str, DataType]:
-    """By name, the columns that rows of the batch have values for and the table lacks."""
+    """The columns that rows of the batch have values for and the table lacks, by name."""
     found: dict[str, DataType] = {}
     for part in batch.parts:
         wanted = set(unknown_columns(_definition(table), part))

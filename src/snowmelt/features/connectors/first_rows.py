@@ -38,7 +38,7 @@ class ReadAt:
 
     @property
     def sequence(self) -> str:
-        """As Debezium writes it: no commit is known before the snapshot."""
+        """The sequence as Debezium writes it: no commit is known before the snapshot."""
         return json.dumps([None, str(self.lsn)], separators=(",", ":"))
 
 

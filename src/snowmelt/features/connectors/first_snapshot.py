@@ -209,7 +209,7 @@ class FirstSnapshots:
         _log.info("snapshot_read", connector=str(self._connector.name), table=reading.table.name, rows=reading.rows)
 
     def _offset(self, snapshot: OpenSnapshot) -> dict[str, Any]:
-        """As Debezium keeps it: everything that commits behind the slot's beginning is still to come."""
+        """The offset as Debezium keeps it: everything that commits behind the slot's beginning is still to come."""
         begun = self._standing().first_snapshot
         lsn = begun.slot_lsn if begun is not None and begun.slot_lsn is not None else snapshot.lsn
         now = int(self._account.clock.now().timestamp() * 1_000_000)

@@ -86,7 +86,7 @@ class TargetTables:
         return self._find(self.mirror_name(table))
 
     def mirror_name(self, table: str) -> ObjectName:
-        """As in the source; with its schema in front where two schemas have a table of that name."""
+        """The mirror's name: the table's own, with its schema in front if two schemas have a table of that name."""
         assert self._definition.mirror_schema is not None
         schema, _, name = table.partition(".")
         often = Counter(other.partition(".")[2] for other in self._definition.tables)

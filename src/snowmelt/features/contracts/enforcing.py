@@ -34,7 +34,7 @@ def check_change(run: Run, item: CatalogObject, columns: Sequence[Column]) -> No
 
 
 def check_replacement(run: Run, name: ObjectName, columns: Sequence[Column]) -> None:
-    """As `check_change`, for what takes the place of a permanent table or view of that name, if there is one."""
+    """Checks what replaces a permanent table or view of that name, if there is one, as `check_change` does."""
     with run.state.read() as state:
         found = state.whole_catalog.find(name, RELATIONS)
         if found is not None:

@@ -51,7 +51,7 @@ def promised_at(state: StateReader, item: CatalogObject) -> datetime:
 
 
 def all_consumers(state: StateReader, product: DataProductDefinition) -> list[str]:
-    """Those who are named, and those who registered with the contract."""
+    """The consumers that the product names, and those that registered with its contract."""
     definition = contract_of(state, product)
     registered = [consumer.name for consumer in definition.consumers] if definition is not None else []
     return list(dict.fromkeys([*product.consumers, *registered]))

@@ -30,7 +30,7 @@ COLUMNS = columns(
 
 
 def lag_text(declared: DynamicDefinition) -> str | None:
-    """None where no scheduler keeps one."""
+    """The target lag as SHOW prints it; None if no scheduler keeps one."""
     if not declared.scheduled:
         return None
     return "DOWNSTREAM" if declared.target_lag is None else show_lag(declared.target_lag)

@@ -86,7 +86,7 @@ def note_definition(state: StateTransaction, table_id: str, triggers: tuple[str,
 def begin_entry(
     state: StateTransaction, table: CatalogObject, dynamic: DynamicState, triggers: tuple[str, ...]
 ) -> DynamicState:
-    """As `note_definition`, for a table whose state the caller has; the state as it was stored."""
+    """Does what `note_definition` does, for a table whose state the caller has. Returns the state as it was stored."""
     assert isinstance(table.definition, TableDefinition) and table.definition.dynamic is not None
     declared = table.definition.dynamic
     state.dynamic.begin_graph(

@@ -18,7 +18,7 @@ class LineageRecords(Repository):
         return [WriteRecord.model_validate_json(record) for record in self._execute(_ALL).scalars()]
 
     def about(self, id: str) -> list[WriteRecord]:
-        """Those in which an object is a target or a source."""
+        """The records in which an object is a target or a source."""
         found = self._execute(_ABOUT, {"id": id}).scalars()
         return [WriteRecord.model_validate_json(record) for record in found]
 

@@ -107,7 +107,7 @@ def _parts(name: str) -> tuple[str, ...]:
 
 
 def _columns(item: CatalogObject) -> tuple[str, ...] | None:
-    """None for a stream, which has those of its source."""
+    """The columns of an object; None for a stream, which has those of its source."""
     definition = item.definition
     if isinstance(definition, TableDefinition | ViewDefinition):
         return tuple(column.name for column in definition.columns)

@@ -64,7 +64,7 @@ def writes_rows(statement: Statement) -> bool:
 
 
 def write_of(statement: Statement) -> Write | None:
-    """None for a statement that takes no rows from anywhere: one that only reads, or writes constants."""
+    """What a statement writes; None if it takes rows from nowhere: it only reads, or writes constants."""
     shape = _SHAPES.get(type(statement))
     write: Write | None = shape(statement) if shape is not None else None
     if write is None or write.location is not None:

@@ -132,7 +132,7 @@ def _inflating(source: Hashing, window: int, kind: str) -> Read:
 
 
 def _bunzipping(source: Hashing) -> Read:
-    """Of several streams one after the other too, as parallel bzip2 writes them."""
+    """Reads bzip2, also several streams one after the other, as parallel bzip2 writes them."""
     state = {"expander": bz2.BZ2Decompressor(), "empty": True}
 
     def read(size: int) -> bytes:

@@ -156,7 +156,7 @@ class Converter:
     # -- through Spark --------------------------------------------------------------------------------------------
 
     def _by_spark(self, data: pa.Table, metadata: Mapping[str, Any], numbers: Any) -> Converted:
-        """As the SQL casts have it. `numbers` are the rows' numbers in the batch, when they are not all of it."""
+        """Converts by the SQL casts. `numbers` are the rows' numbers in the batch, if they are not all of it."""
         if data.num_rows == 0:
             return self.nothing()
         rows = _flat(numbers) if numbers is not None else _numbers(data.num_rows)

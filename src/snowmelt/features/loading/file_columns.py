@@ -35,7 +35,7 @@ _TIMES = (Kind.DATE, Kind.TIMESTAMP_NTZ, Kind.TIME)
 
 
 def columns_of(run: Run, request: CopyRequest, file: StagedFile) -> dict[str, DataType]:
-    """By name. A column of a JSON file that has only nulls is left out: nothing says what it is of."""
+    """The columns of a file by name. A column of a JSON file with nothing but nulls is left out: it has no type."""
     if request.format.type in _TYPED:
         fields = _fields(run, request, file)
         return {entry.name: types.VARCHAR if entry.type.kind is Kind.NULL else entry.type for entry in fields}

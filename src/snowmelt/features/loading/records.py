@@ -106,7 +106,7 @@ class TargetNames:
     columns: tuple[str, ...]
 
     def column(self, index: int) -> str:
-        """By its index, from 0; without its name when the table has not so many."""
+        """A column's name in messages, by its index from 0; the index alone if the table has fewer columns."""
         if index < len(self.columns):
             return f'"{self.table}"["{self.columns[index]}":{index + 1}]'
         return f'"{self.table}"[{index + 1}]'

@@ -76,7 +76,7 @@ class StageFolder:
         return sorted(self._below(self.path), key=lambda file: file.path)
 
     def matching(self, pattern: str | None) -> list[StagedFile]:
-        """As `all_files`, of those the whole of whose path the regular expression matches."""
+        """The files of `all_files` whose whole path matches the regular expression."""
         if pattern is None:
             return self.all_files()
         wanted, files = _user_pattern(pattern), self.all_files()

@@ -73,7 +73,7 @@ def _number(values: Any, source: DataType, target: DataType) -> CastAttempt | No
 
 
 def _float_to_number(values: Any, target: DataType) -> CastAttempt:
-    """As Spark does: by way of the shortest text. What Java writes with an exponent is in doubt."""
+    """Converts as Spark does, by way of the shortest text. What Java writes with an exponent is left to Spark."""
     text = values.cast(pa.string())
     plain = pc.fill_null(pc.match_substring_regex(text, _SHORT_FLOAT), True)
     doubt = None if pc.all(plain).as_py() is not False else pc.invert(plain)

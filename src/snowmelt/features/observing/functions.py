@@ -73,7 +73,7 @@ def freshness_history(run: Run, state: StateReader, arguments: Arguments) -> lis
 
 
 def availability(run: Run, state: StateReader, arguments: Arguments) -> list[Row]:
-    """Of every product with a promise, in the month that the argument lies in, or in this one."""
+    """The availability of every product with a promise, in the month of the argument, or in this one."""
     at = arguments.instant("MONTH") or run.now
     start, end = month_of(at)
     rows: list[Row] = []

@@ -26,7 +26,7 @@ CAME = exp.In(this=exp.column(identifier(CHANGE_TYPE)), expressions=[string(kind
 
 
 def came(kinds: pa.ChunkedArray) -> pa.ChunkedArray:
-    """By kinds of change, which rows came."""
+    """Whether each row came, by its kind of change."""
     return pc.is_in(kinds, value_set=pa.array(_KINDS))
 
 

@@ -144,7 +144,7 @@ def _spec(column: Column) -> ColumnSpec:
 def _constraints_apart(
     before: TableDefinition, wanted: TableDefinition
 ) -> tuple[list[_AnyConstraint], list[_AnyConstraint]]:
-    """Those that only the one has, and those that only the other has."""
+    """The constraints that only the one has, and those that only the other has."""
     old = {_meaning(kind, item): (kind, item) for kind, item in _all(before)}
     new = {_meaning(kind, item): (kind, item) for kind, item in _all(wanted)}
     return (

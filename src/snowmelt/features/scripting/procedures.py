@@ -55,7 +55,7 @@ def body_of(text: str) -> Block:
 
 @lru_cache(maxsize=512)
 def _checked_body(text: str, arguments: tuple[str, ...]) -> Block:
-    """As `body_of`, with every name declared. As in Snowflake, that shows at the first CALL."""
+    """The body, if every name in it is declared. As in Snowflake, the first CALL checks that."""
     block = body_of(text)
     check(block, arguments)
     return block

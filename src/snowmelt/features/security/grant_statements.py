@@ -153,7 +153,7 @@ def _kind(cursor: TokenCursor, *, plural: bool = False) -> ObjectType:
 
 
 def _any_kind(cursor: TokenCursor) -> ObjectType:
-    """As `_kind`; a bare name is that of a table or view."""
+    """Reads a kind as `_kind` does; without one a table or view is meant."""
     dotted = cursor.peek(1).word == "."
     bare = cursor.at_kind(TokenKind.QUOTED) or (
         cursor.at_kind(TokenKind.WORD) and (dotted or cursor.peek(1).word in ("TO", "FROM", ""))

@@ -60,7 +60,7 @@ class BoundView:
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """As the view's query calls them."""
+        """The columns as the view's query calls them."""
         return tuple(Column(name=column.key, type=column.type) for column in self.bound.query.columns)
 
     @property

@@ -59,6 +59,6 @@ def task_context(run: Run, function: str) -> TaskContext:
 
 
 def context_of(session: Session) -> TaskContext:
-    """Of a session that runs the body of a task."""
+    """The context of a session that runs the body of a task."""
     assert isinstance(session.task, TaskContext)
     return session.task

@@ -133,7 +133,7 @@ def _failed(live: _Live, error: SnowmeltError) -> Ended:
 
 
 def session_of(account: Account, start: Start) -> Session:
-    """As the system, with the rights of the task's owner, in its schema and warehouse."""
+    """A session of the system with the rights of the task's owner, in its schema and warehouse."""
     name, definition = start.run.name, start.task.definition
     session = account.session(
         user=_USER, role=start.task.owner, database=name.database, schema=name.schema, warehouse=definition.warehouse

@@ -45,7 +45,7 @@ class Memory:
 
 
 def gather(account: Account, memory: Memory, now: datetime) -> list[TableFacts]:
-    """Of every live table whose files are ours and on a local disk."""
+    """The facts of every live table whose files are ours and on a local disk."""
     with account.state.read() as state:
         needs = needed.needs_of(account, state, now)
         tables = [

@@ -113,7 +113,7 @@ def hidden(value: str, strategy: Strategy, key: str) -> str | None:
 
 
 def longest(strategy: Strategy) -> int:
-    """As many characters has what is kept, at most."""
+    """The most characters of what is kept."""
     lengths = {
         Strategy.MASK: len(_STARS) + _SHOWN,
         Strategy.HASH: _HASH_LENGTH,

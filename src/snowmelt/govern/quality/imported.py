@@ -55,7 +55,7 @@ class Wanted:
 
     @property
     def violated(self) -> str:
-        """As SQL, what holds for a row that fails it."""
+        """The SQL condition that holds for a row that fails the check."""
         return violation(self.check("C")).sql(dialect="snowflake")
 
 
@@ -112,7 +112,7 @@ def column_name(text: object) -> str:
 
 
 def table_name(text: str) -> str:
-    """As SQL."""
+    """The table's name in SQL."""
     parts = split_name(text)
     if parts is None or len(parts) > 3:
         raise errors.configuration(f"'{text}' is not the name of a table.")

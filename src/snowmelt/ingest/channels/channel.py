@@ -78,7 +78,7 @@ class Channel:
         return self._append(lambda: parts_of(listed), None, offset_token)
 
     def append_row(self, row: Row, offset_token: str | None = None) -> None:
-        """As `insert_row`, under the name that it has in newer clients."""
+        """Does what `insert_row` does, under its name in newer clients."""
         self.insert_row(row, offset_token)
 
     def append_rows(

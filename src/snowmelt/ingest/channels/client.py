@@ -52,7 +52,7 @@ class StreamingIngestClient:
         return channel
 
     def get_latest_committed_offset_tokens(self, table: str, channels: Sequence[str]) -> dict[str, str | None]:
-        """By name, for channels open or not; None for one that has committed nothing or does not exist."""
+        """Tokens by channel, open or not; None for a channel that has committed nothing or does not exist."""
         found = self.get_channel_statuses(table, channels)
         return {
             name: status.latest_committed_offset_token if (status := found.get(name)) is not None else None

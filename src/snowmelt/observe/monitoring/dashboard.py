@@ -188,7 +188,7 @@ _ROWS: Rows = (
 
 
 def dashboard(rows: Rows = _ROWS, title: str = "Snowmelt", uid: str = "snowmelt") -> dict[str, Any]:
-    """As Grafana imports it."""
+    """The dashboard as Grafana imports it."""
     panels: list[dict[str, Any]] = []
     y = 0
     for heading, row in rows:

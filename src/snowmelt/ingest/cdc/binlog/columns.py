@@ -57,7 +57,7 @@ def _moment(microseconds: int) -> str:
 
 
 def _duration(microseconds: int) -> str:
-    """As the source writes a TIME: `-838:59:59.000001`."""
+    """A TIME as the source writes it: `-838:59:59.000001`."""
     seconds, fraction = divmod(abs(microseconds), 1_000_000)
     minutes, second = divmod(seconds, 60)
     hours, minute = divmod(minutes, 60)

@@ -84,7 +84,7 @@ class KafkaFeed:
 
     @property
     def pid(self) -> None:
-        """It lives in Spark."""
+        """None: the reader lives in Spark, and has no process of its own."""
         return None
 
     @property

@@ -40,7 +40,7 @@ class Records:
         return FeedEvent(topic, self._count, key or "", value[len(front) : -1])
 
     def new_schemas(self) -> tuple[TopicSchema, ...]:
-        """Those that were met since this was last asked."""
+        """The schemas that were met since the last call."""
         new, self._new = tuple(self._new), []
         return new
 

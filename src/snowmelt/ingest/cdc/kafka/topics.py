@@ -39,7 +39,7 @@ class Topics:
         return f"{self.prefix}.signals"
 
     def client_options(self) -> dict[str, str]:
-        """For Spark's Kafka source and sink."""
+        """The options of Spark's Kafka source and sink."""
         options = {"bootstrap.servers": self.bootstrap_servers, **self._properties()}
         return {f"kafka.{name}": value for name, value in options.items()}
 

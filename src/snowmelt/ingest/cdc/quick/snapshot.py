@@ -109,7 +109,7 @@ class OpenSnapshot:
 
 
 def address(source: CapturedSource, **more: Any) -> str:
-    """As libpq takes it."""
+    """The address as libpq takes it."""
     return make_conninfo(
         "",
         host=source.host,
@@ -160,7 +160,7 @@ def engine_errors() -> Iterator[None]:
 
 @contextmanager
 def connected(source: CapturedSource) -> Iterator[psycopg.Connection[Any]]:
-    """For statements that stand alone."""
+    """A connection for statements that stand alone."""
     with psycopg.connect(address(source), autocommit=True) as connection:
         yield connection
 
