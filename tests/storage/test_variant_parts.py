@@ -54,3 +54,14 @@ def test_many_fields_and_long_texts() -> None:
         found = find_at(metadata, value, (key,))
         assert found is not None
         assert decode(metadata, found) == text
+
+
+def test_objects_of_other_shapes_under_the_same_names() -> None:
+    """What is kept of a shape is for that shape alone, and for those names."""
+    shapes: list[dict[str, Any]] = [{"a": 1, "b": 2}, {"b": 3}, {"a": 4, "c": 5}, {"c": 6, "a": {"b": 7}}, {}]
+    for order in (shapes, shapes[::-1], [{"a": 8, "d": 9}, *shapes]):
+        metadata, value = encode(order)
+        for index, wanted in enumerate(order):
+            for key in "abcd":
+                found = find_at(metadata, value, (index, key))
+                assert (None if found is None else decode(metadata, found)) == wanted.get(key)

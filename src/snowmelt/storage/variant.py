@@ -24,6 +24,7 @@ from uuid import UUID
 from snowmelt.core.errors import internal, invalid_json
 from snowmelt.core.result_json import with_marks
 from snowmelt.core.types import UNDEFINED
+from snowmelt.storage.variant_parts import keys_in
 
 _PRIMITIVE, _SHORT_STRING, _OBJECT, _ARRAY = range(4)
 _NULL, _TRUE, _FALSE, _INT8, _INT16, _INT32, _INT64, _DOUBLE = range(8)
@@ -71,7 +72,7 @@ def decode(metadata: bytes, value: bytes) -> Any:
     """The Python value: exact decimals, dates, times, datetimes (aware when it is an instant), bytes,
     UUIDs."""
     try:
-        return _decode(value, 0, _dictionary(metadata))
+        return _decode(value, 0, keys_in(metadata))
     except (IndexError, struct.error, ValueError, OverflowError, RecursionError) as error:
         raise internal(f"a malformed VARIANT value: {error}") from error
 
@@ -328,16 +329,6 @@ def _read(content: bytes, position: int, width: int) -> int:
     if position + width > len(content):
         raise IndexError("it ends too early")
     return int.from_bytes(content[position : position + width], "little")
-
-
-def _dictionary(metadata: bytes) -> list[str]:
-    if not metadata or metadata[0] & 0x0F != 1:
-        raise internal("a VARIANT value of an unknown version")
-    width = (metadata[0] >> 6) + 1
-    size = _read(metadata, 1, width)
-    offsets = [_read(metadata, 1 + width * (1 + position), width) for position in range(size + 1)]
-    start = 1 + width * (size + 2)
-    return [metadata[start + offsets[n] : start + offsets[n + 1]].decode() for n in range(size)]
 
 
 def _decode(content: bytes, start: int, keys: Sequence[str]) -> Any:

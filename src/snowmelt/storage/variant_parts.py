@@ -13,6 +13,9 @@ _WIDTHS = (0, 0, 0, 1, 2, 4, 8, 8, 5, 9, 17, 4, 8, 8, 4)
 """Bytes behind the head, of the primitive types that always have as many."""
 _TEXTS = (15, 16)
 """The primitive types that tell their length: bytes and texts."""
+_MOST_KEPT, _KEPT_BYTES = 1024, 1024
+"""What was found out of the shape of documents is kept, of so many and for names of that size at most: rows of a table
+have the same few shapes again and again."""
 
 
 def find_at(metadata: bytes, value: bytes, path: Sequence[str | int]) -> bytes | None:
@@ -38,9 +41,12 @@ def fields_of(metadata: bytes, value: bytes) -> list[tuple[str, bytes]] | None:
     return [(keys[number], child) for number, child in zip(_ids(value), _children(value), strict=True)]
 
 
-@lru_cache(maxsize=4096)
 def keys_in(metadata: bytes) -> tuple[str, ...]:
     """The names that objects may have, by their ids."""
+    return _kept_keys(metadata) if len(metadata) <= _KEPT_BYTES else _keys_in(metadata)
+
+
+def _keys_in(metadata: bytes) -> tuple[str, ...]:
     if not metadata or metadata[0] & 0x0F != 1:
         raise ValueError("metadata of an unknown version")
     width = (metadata[0] >> 6) + 1
@@ -48,6 +54,9 @@ def keys_in(metadata: bytes) -> tuple[str, ...]:
     offsets = [_number(metadata, 1 + width * (1 + index), width) for index in range(size + 1)]
     start = 1 + width * (size + 2)
     return tuple(metadata[start + offsets[n] : start + offsets[n + 1]].decode() for n in range(size))
+
+
+_kept_keys = lru_cache(_MOST_KEPT)(_keys_in)
 
 
 def _number(content: bytes, start: int, width: int) -> int:
@@ -78,7 +87,12 @@ def _children(value: bytes) -> Iterator[bytes]:
 
 def _child(value: bytes, index: int) -> bytes:
     size, _, _, offsets, width = _layout(value, 0)
-    start = offsets + width * (size + 1) + _number(value, offsets + width * index, width)
+    return _child_at(value, offsets + width * (size + 1), offsets + width * index, width)
+
+
+def _child_at(value: bytes, first: int, offset: int, width: int) -> bytes:
+    """The child whose offset from the first one stands there."""
+    start = first + _number(value, offset, width)
     return value[start : start + _length(value, start)]
 
 
@@ -91,11 +105,29 @@ def _element(value: bytes, index: int) -> bytes | None:
 def _field(metadata: bytes, value: bytes, key: str) -> bytes | None:
     if value[0] & 3 != _OBJECT:
         return None
+    size, ids, width, offsets, offset_width = _layout(value, 0)
+    if not size:
+        return None
+    if offsets > len(value):
+        raise ValueError("a value that ends too early")
+    numbers = value[ids:offsets]
+    find = _kept_index if len(metadata) + len(numbers) <= _KEPT_BYTES else _index_of
+    index = find(metadata, numbers, width, key)
+    if index is None:
+        return None
+    return _child_at(value, offsets + offset_width * (size + 1), offsets + offset_width * index, offset_width)
+
+
+def _index_of(metadata: bytes, numbers: bytes, width: int, key: str) -> int | None:
+    """Which field of an object has the key, given the numbers of all their keys."""
     keys = keys_in(metadata)
-    for index, number in enumerate(_ids(value)):
-        if keys[number] == key:
-            return _child(value, index)
+    for index in range(len(numbers) // width):
+        if keys[_number(numbers, width * index, width)] == key:
+            return index
     return None
+
+
+_kept_index = lru_cache(_MOST_KEPT)(_index_of)
 
 
 def _length(value: bytes, start: int) -> int:
