@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ import pytest
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.session import Session
 from tests.clients.conftest import Client, passed
+from tests.clients.server import PASSWORD
+from tests.design.building import PROJECTS, built
 
 ROOT = Path(__file__).parents[2]
 PRODUCT = ROOT / "examples" / "dbt_data_product"
@@ -107,6 +110,40 @@ READERS = ("DBT_READER", "DBT_OTHER_READER")
 STRATEGIES = ("merge", "append", "delete_insert", "insert_overwrite", "microbatch")
 _INCREMENTAL = tuple(f"INCREMENTAL_{strategy.upper()}" for strategy in STRATEGIES)
 GRANTED = ("AS_TABLE", "AS_VIEW", "BY_CONTRACT_V1", "BY_CONTRACT_V2", "FRESH", *_INCREMENTAL)
+
+
+@pytest.mark.slow
+def test_dbt_builds_what_was_designed(tmp_path: Path, client: Client, account: Account, database: str) -> None:
+    """The recipe dbt: the dbt project of a built project, with its own profile, over tables that a run has filled."""
+    given = {**PROJECTS["files_snowmelt"], "recipe": "dbt"}
+    project = built(given, tmp_path)
+    session = account.session(database=database, schema="PUBLIC")
+    for path in sorted((project / "sql" / "staging").glob("1*.sql")):
+        session.execute(path.read_text(encoding="utf-8").strip().rstrip(";"))
+    row = "OBJECT_CONSTRUCT('order_id', {}, 'customer', 'ann', 'amount', {}, 'updated_at', '2024-01-0{}')"
+    for number, amount, day in ((1, 10, 1), (1, 20, 2), (2, 5, 1)):
+        record = row.format(number, amount, day)
+        session.execute(f"INSERT INTO raw_orders SELECT {record}, 'test', 'run', CURRENT_TIMESTAMP()")
+    variables = {
+        "SNOWMELT_HOST": "127.0.0.1", "SNOWMELT_PASSWORD": PASSWORD, "SNOWMELT_DATABASE": database,
+        "DBT_PROFILES_DIR": str(project / "dbt"),
+    }  # fmt: skip
+
+    def dbt() -> str:
+        return passed(
+            client("dbt", "dbt", "--no-use-colors", "build", "--no-version-check", cwd=project / "dbt", **variables)
+        )
+
+    assert "ERROR=0" in dbt()
+    assert session.execute("SELECT customer, revenue, orders FROM revenue").rows() == [("ann", Decimal(25), 2)]
+    assert "PASS" in dbt(), "a second time, too"
+    session.execute(
+        "INSERT INTO raw_orders SELECT OBJECT_CONSTRUCT('customer', 'eve'), 'test', 'run', CURRENT_TIMESTAMP()"
+    )
+    session.execute("ALTER DYNAMIC TABLE stg_orders REFRESH")
+    done = client("dbt", "dbt", "--no-use-colors", "test", "--no-version-check", cwd=project / "dbt", **variables)
+    assert done.returncode == 1 and "not_null_stg_orders_order_id" in done.stdout, done.stdout
+    session.close()
 
 
 def _readers(session: Session) -> dict[str, set[str]]:

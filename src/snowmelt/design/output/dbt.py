@@ -40,7 +40,8 @@ def _profile(name: str) -> str:
         "type": "snowflake", "account": "snowmelt", "host": "{{ env_var('SNOWMELT_HOST', 'localhost') }}",
         "port": "{{ env_var('SNOWMELT_PORT', '8084') | int }}", "protocol": "http",
         "user": "{{ env_var('SNOWMELT_USER', 'admin') }}", "password": "{{ env_var('SNOWMELT_PASSWORD') }}",
-        "database": "SNOWMELT", "schema": "PUBLIC", "warehouse": WAREHOUSE, "threads": 1,
+        "database": "{{ env_var('SNOWMELT_DATABASE', 'SNOWMELT') }}",
+        "schema": "{{ env_var('SNOWMELT_SCHEMA', 'PUBLIC') }}", "warehouse": WAREHOUSE, "threads": 1,
     }  # fmt: skip
     return _yaml({name: {"target": "snowmelt", "outputs": {"snowmelt": output}}})
 
@@ -49,18 +50,29 @@ def _model(design: Design, stage: DesignStage) -> str:
     lag = stage.target_lag or DOWNSTREAM
     query = stage.sql.partition("\nAS\n")[2]
     for name in stage.reads:
-        read = design.stage(name)
-        raw = read is not None and read.kind is StageKind.TABLE
-        called = f"{{{{ source('{_SOURCE}', '{name}') }}}}" if raw else f"{{{{ ref('{name.lower()}') }}}}"
+        called = f"{{{{ ref('{name.lower()}') }}}}" if _is_model(design, name) else _source(name)
         query = re.sub(rf"\b(FROM|JOIN)\s+{re.escape(name)}\b", rf"\1 {called}", query, flags=re.IGNORECASE)
     options = f"target_lag='{lag}', snowflake_warehouse='{WAREHOUSE}', refresh_mode='INCREMENTAL'"
     return f"{{{{ config({options}) }}}}\n\n{query}\n"
 
 
+def _is_model(design: Design, name: str) -> bool:
+    """What is no dynamic table is made by the pipeline, or by others: to dbt it is a source."""
+    read = design.stage(name)
+    return read is not None and read.kind is StageKind.DYNAMIC_TABLE
+
+
+def _source(name: str) -> str:
+    return f"{{{{ source('{_SOURCE}', '{name.lower()}') }}}}"
+
+
 def _declared(design: Design) -> dict[str, Any]:
-    raw = [{"name": stage.name} for stage in design.stages if stage.kind is StageKind.TABLE]
+    read = dict.fromkeys(name.lower() for stage in design.stages for name in stage.reads if stage.layer != "bronze")
+    raw = [{"name": name} for name in read if not _is_model(design, name)]
     models = [_documented(design, stage) for stage in design.stages if stage.kind is StageKind.DYNAMIC_TABLE]
-    return {"version": 2, "sources": [{"name": _SOURCE, "tables": raw}], "models": models}
+    # Without them dbt looks for a schema that is called as the source is.
+    place = {"database": "{{ target.database }}", "schema": "{{ target.schema }}"}
+    return {"version": 2, "sources": [{"name": _SOURCE, **place, "tables": raw}], "models": models}
 
 
 def _documented(design: Design, stage: DesignStage) -> dict[str, Any]:
