@@ -179,8 +179,8 @@ def airflow(home: Path, folder: Path, project: Path, *command: str | Path) -> st
         **client_environment(), "AIRFLOW_HOME": str(home), "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         "AIRFLOW__CORE__DAGS_FOLDER": str(folder), "SNOWMELT_PYTHON": sys.executable,
         "PATH": os.pathsep.join([str(client_python("airflow").parent), os.environ["PATH"]]),
-        # Of the project's own processes, which `make run` starts.
-        "PYTHONPATH": environment(project)["PYTHONPATH"],
+        # Of the project's own processes, which tasks start.
+        **{name: environment(project)[name] for name in ("PYTHONPATH", "SNOWMELT_TOKEN_KEY")},
     }  # fmt: skip
     done = subprocess.run(command, env=variables, timeout=800, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-6000:]
