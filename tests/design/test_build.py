@@ -209,7 +209,7 @@ def test_the_playbook_of_every_project_is_clean(projects: dict[str, Path]) -> No
                 "sinks": [{"name": "mart", "kind": "snowmelt"}],
                 "pii": {"present": False},
             },
-            "tables that are here already",
+            "Nothing to build",
         ),
     ],
 )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -14,6 +15,7 @@ from typer.testing import CliRunner, Result
 from snowmelt.cli.main import app
 from snowmelt.design.antipatterns.linting import lint_paths
 from snowmelt.design.deciding import decide
+from snowmelt.design.making.designing import design as make_design
 from snowmelt.design.making.estimating import rates
 from snowmelt.design.requirements.model import Requirements
 from snowmelt.design.rules.known import MEANINGS
@@ -55,6 +57,25 @@ def test_the_document_of_a_case_word_for_word(golden_case: Path, tmp_path: Path,
     again = tmp_path / "again"
     assert design("-f", str(out / "requirements.yaml"), "-o", str(again), "--non-interactive").exit_code == 0
     assert (again / "design.yaml").read_text(encoding="utf-8") == (out / "design.yaml").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("latency", "others"),
+    [("30 minutes", ["15 minutes", "1 hour"]), ("1 hour", ["15 minutes", "6 hours"]), ("1 day", ["6 hours"]),
+     ("10 seconds", ["1 minute"])],
+)  # fmt: skip
+def test_a_promise_is_priced_beside_others(latency: str, others: list[str]) -> None:
+    """A later one never costs more."""
+    case = yaml.safe_load((HERE / "projects.yaml").read_text(encoding="utf-8"))["postgres_snowmelt"]
+    approvals = {"ASK-LATENCY": "the board", "ASK-DELETES": "the owner"}
+    given = Requirements.model_validate({**case, "latency": latency, "orchestrator": None, "approvals": approvals})
+    found = {item.what: item.value for item in make_design(given, decide(given)).estimates}
+    priced = {name: value for name, value in found.items() if name.startswith("refreshes, if")}
+    assert list(priced) == [f"refreshes, if data may be {other} old" for other in others]
+    costs = {name: float(re.findall(r"([\d.e-]+) credits", found[name])[0]) for name in ("refreshes", *priced)}
+    if len(others) == 2:
+        first, last = priced
+        assert costs[first] >= costs["refreshes"] >= costs[last]
 
 
 def test_cdc_names_snapshot_publication_slot_identity_and_hand_over() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import json
 from typing import Any
 
 import pytest
@@ -10,9 +12,10 @@ from pydantic import ValidationError
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.design.building.project import project_files
 from snowmelt.design.deciding import decide
+from snowmelt.design.making.checking import check_design
 from snowmelt.design.making.designing import design
 from snowmelt.design.model import Design, DesignGate
-from snowmelt.design.requirements.model import Requirements
+from snowmelt.design.requirements.model import Requirements, WorkedExample
 from tests.design.building import PROJECTS
 
 COLUMNS = [
@@ -104,6 +107,46 @@ def test_examples_are_the_rows_to_blame(rule: dict[str, Any], parts: tuple[str, 
     found = gate(made(rule), rule["check"], rule["table"])
     assert bool(found.examples) == bool(parts)
     assert all(part in found.examples for part in parts), found.examples
+
+
+# -- examples of what a transformation gives --------------------------------------------------------------------------
+
+
+def with_example(**example: Any) -> Design:
+    shown = {"about": "amounts add up", "expect": [{"customer_id": "a", "revenue": 3}], **example}
+    given = made().model_copy()
+    stage = given.stage("revenue")
+    assert stage is not None
+    told = stage.model_copy(update={"examples": (WorkedExample.model_validate(shown),)})
+    return given.model_copy(update={"stages": tuple(told if item is stage else item for item in given.stages)})
+
+
+def test_examples_become_tests_of_the_project() -> None:
+    rows = [{"customer_id": "it's", "amount": 1.5, "status": "paid", "changed_at": datetime.date(2024, 1, 1)}]
+    files = project_files(with_example(given={"stg_orders": rows}))
+    (kept,) = json.loads(files["tests/fixtures/examples.json"])
+    (row,) = kept["given"]["stg_orders"]
+    assert row["customer_id"] == "'it''s'" and (row["amount"], row["changed_at"]) == ("1.5", "'2024-01-01'")
+    assert kept["columns"] == ["customer_id", "revenue"] and "tests/integration/test_examples.py" in files
+    assert "tests/integration/test_examples.py" not in project_files(made())
+
+
+@pytest.mark.parametrize(
+    ("example", "told"),
+    [
+        ({"given": {"stg_customers": []}}, "gives rows of stg_customers, which is not read: stg_orders"),
+        ({"given": {"stg_orders": [{"amout": 1}]}}, "has a column amout of stg_orders: there are order_id"),
+        ({"expect": [{"total": 1}]}, "has a column total of revenue: there are customer_id, revenue"),
+    ],
+)
+def test_examples_of_what_is_not_there_are_refused(example: dict[str, Any], told: str) -> None:
+    with pytest.raises(SnowmeltError, match=told):
+        check_design(with_example(**example))
+
+
+def test_rows_of_an_example_have_the_same_columns() -> None:
+    with pytest.raises(ValidationError, match="same columns"):
+        with_example(expect=[{"customer_id": "a"}, {"revenue": 1}])
 
 
 # -- columns that have other names here -------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ from snowmelt.design.requirements.model import (
     Recipe,
     SinkKind,
     SourceKind,
+    WorkedExample,
     check_sink_options,
     check_source_options,
 )
@@ -121,6 +122,8 @@ class DesignStage(_Part):
     target_lag: str | None = None
     contract: str | None = None
     description: str = ""
+    examples: tuple[WorkedExample, ...] = ()
+    """What its query must give of given rows."""
 
 
 class DesignContract(_Part):

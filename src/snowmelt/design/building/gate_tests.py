@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from snowmelt.core.names import literal
@@ -37,6 +37,31 @@ _NOTES: dict[Check, tuple[str, str]] = {
     ),
 }
 """What a run notes when it is bad, and then when it is good; for gates that count notes."""
+
+
+def example_tests(design: Design) -> Iterator[tuple[str, str]]:
+    """The worked examples of transformations, their values as SQL; none where there is none."""
+    found = [
+        {
+            "table": stage.name, "about": example.about, "reads": list(stage.reads),
+            "given": {name.lower(): [_as_sql(row) for row in rows] for name, rows in example.given.items()},
+            "expect": [_as_sql(row) for row in example.expect],
+            "columns": list(map(named, example.expect[0])) if example.expect else ["*"],
+        }
+        for stage in design.stages for example in stage.examples
+    ]  # fmt: skip
+    if found:
+        yield "tests/fixtures/examples.json", json.dumps(found, indent=1) + "\n"
+
+
+def _as_sql(row: Mapping[str, Any]) -> Row:
+    return {name: _value(value) for name, value in row.items()}
+
+
+def _value(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    return literal(value) if isinstance(value, str) else str(value).upper()
 
 
 def gate_tests(design: Design) -> Iterator[tuple[str, str]]:

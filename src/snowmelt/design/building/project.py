@@ -11,7 +11,7 @@ import yaml
 from snowmelt.design.building.contracts import contract_files, made_from_tables
 from snowmelt.design.building.environment import environment_example
 from snowmelt.design.building.fixtures import change_fixture, fixture, model_fixture, rules_of
-from snowmelt.design.building.gate_tests import gate_tests
+from snowmelt.design.building.gate_tests import example_tests, gate_tests
 from snowmelt.design.building.monitoring import monitoring_files
 from snowmelt.design.building.parts import KEYED, RECONCILE_SECONDS, Parts, parts_of, poll_seconds
 from snowmelt.design.building.playbook import playbook
@@ -59,7 +59,7 @@ def project_files(design: Design) -> dict[str, str]:
         f"src/{package}/py.typed": "",
     }
     found |= {f"src/{package}/utils/__init__.py": '"""Configuration, definitions, logs, metrics and alerts."""\n'}
-    found |= dict(contract_files(design)) | dict(gate_tests(design))
+    found |= dict(contract_files(design)) | dict(gate_tests(design)) | dict(example_tests(design))
     found |= dict(sql_files(design)) | dict(_configuration(design, parts)) | dict(monitoring_files(design))
     found |= dict(_fixtures(design, parts)) | {"playbooks/operate.md": playbook(design)}
     found |= dbt_files(design) if design.recipe is Recipe.DBT else {}
@@ -86,6 +86,8 @@ def _templates(design: Design, parts: Parts) -> dict[str, str]:
     if parts.histories:
         inside["loaders/histories.py"] = "loaders_histories.py"
     outside = dict(_PROJECT_FILES)
+    if any(stage.examples for stage in design.stages):
+        outside["tests/integration/test_examples.py"] = "test_examples.py"
     schedule = _ORCHESTRATION.get(design.schedule.orchestrator)
     if schedule is not None:
         outside[f"orchestration/{schedule}"] = schedule

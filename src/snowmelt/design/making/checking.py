@@ -31,7 +31,7 @@ def check_design(design: Design) -> None:
             hint=f"{advice}: give the columns of the source's tables in the requirements, or let --look find them.",
         )
     columns = {stage.name.lower(): _columns(catalog, item) for item, stage in stages}
-    wrong = list(_unknown_columns(design, columns))
+    wrong = [*_unknown_columns(design, columns), *_wrong_examples(design, columns)]
     if wrong:
         raise errors.configuration("\n".join(wrong))
 
@@ -75,3 +75,20 @@ def _unknown_columns(design: Design, columns: dict[str, Sequence[str] | None]) -
         known = columns.get(table.lower())
         if known is not None and named(name) not in known:
             yield f"{table} has no column {name}, which {why}: there are {', '.join(known)}"
+
+
+def _wrong_examples(design: Design, columns: dict[str, Sequence[str] | None]) -> Iterator[str]:
+    """Of tables that the query does not read, and of columns that are not there."""
+    for stage in design.stages:
+        for example in stage.examples:
+            about = f"the example of {stage.name}, '{example.about}',"
+            rows = {stage.name: example.expect, **example.given}
+            for name, given in rows.items():
+                if name != stage.name and name.lower() not in stage.reads:
+                    yield f"{about} gives rows of {name}, which is not read: {', '.join(stage.reads)}"
+                    continue
+                known = columns.get(name.lower())
+                used = dict.fromkeys(column for row in given for column in row)
+                unknown = [column for column in used if known is not None and named(column) not in known]
+                if unknown:
+                    yield f"{about} has a column {', '.join(unknown)} of {name}: there are {', '.join(known or ())}"

@@ -83,19 +83,29 @@ def _refreshes(stages: Sequence[DesignStage], verdict: DesignDecisions) -> Itera
     lag = min((parse_lag(stage.target_lag or "") or _DAY for stage in tables), default=None)
     if lag is None:
         return
+    rows = _rows_a_day(verdict)
+    yield _refreshed(lag, len(tables), rows, "refreshes")
+    # What the promise costs is seen beside what others would.
+    for other in (*[age for age in _AGES if age < lag][-1:], *[age for age in _AGES if age > lag][:1]):
+        yield _refreshed(other, len(tables), rows, f"refreshes, if data may be {show_seconds(other)} old")
+
+
+_AGES = (60, 300, 900, 3600, 21_600, 86_400)
+
+
+def _refreshed(lag: float, tables: int, rows: float | None, what: str) -> Estimate:
     rate, full = rates()["refresh_seconds"], rates()["full_seconds_per_million_rows"]
     runs = _DAY / lag
-    rows = _rows_a_day(verdict)
     if rows is not None:
         # A refresh that finds nothing new costs next to nothing.
         runs = min(runs, max(1.0, rows))
     changed = (rows or 0) / runs
     each = rate.value + changed / 1e6 * full.value
-    busy = runs * len(tables) * each
-    yield Estimate(
-        what="refreshes", value=f"{show_seconds(round(busy))} of work a day, {money(busy / 3600)}",
+    busy = runs * tables * each
+    return Estimate(
+        what=what, value=f"{show_seconds(round(busy))} of work a day, {money(busy / 3600)}",
         benchmark=rate.benchmark,
-        how=f"{runs:,.0f} runs a day of {len(tables)} tables, {each:.3g} s each for {changed:,.0f} changed rows",
+        how=f"{runs:,.0f} runs a day of {tables} tables, {each:.3g} s each for {changed:,.0f} changed rows",
     )  # fmt: skip
 
 

@@ -342,5 +342,5 @@ def _business_stage(item: Transformation, lag: str, asked_by: tuple[str, ...]) -
     reads = tuple(name.lower() for name in tables_read(item.sql))
     return DesignStage(
         name=item.name, layer=item.layer, kind=StageKind.DYNAMIC_TABLE, sql=sql, reads=reads, load=Load.MERGE,
-        key=item.key, target_lag=lag, description=item.description or "",
+        key=item.key, target_lag=lag, description=item.description or "", examples=item.examples,
     )  # fmt: skip

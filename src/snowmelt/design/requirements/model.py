@@ -5,6 +5,7 @@ None means that nobody has said anything yet, which is not the same as "no": it 
 
 from __future__ import annotations
 
+import datetime
 import re
 from typing import Annotated, Any, Literal
 from zoneinfo import available_timezones
@@ -50,8 +51,8 @@ from snowmelt.sql.tokens import split_statements
 __all__ = [
     "ORCHESTRATORS", "Access", "Alerts", "Check", "DescribedColumn", "EnumValue", "Evolution", "FieldMapping",
     "GateSeverity", "Load", "Mode", "Options", "Pii", "PiiStrategy", "QualityRule", "Recipe", "Replay", "Requirements",
-    "Sink", "SinkKind", "Source", "SourceKind", "Table", "Transformation", "Volume", "check_sink_options",
-    "check_source_options",
+    "Sink", "SinkKind", "Source", "SourceKind", "Table", "Transformation", "Volume", "WorkedExample",
+    "check_sink_options", "check_source_options",
 ]  # fmt: skip
 
 
@@ -91,6 +92,31 @@ class Access(Part):
     """Columns that readers filter by, the most used first."""
 
 
+def _as_text(value: Any) -> Any:
+    """YAML reads days and times that have no quotes as such."""
+    return value.isoformat() if isinstance(value, datetime.date) else value
+
+
+ExampleValue = Annotated[str | int | float | bool | None, BeforeValidator(_as_text)]
+
+
+class WorkedExample(Part):
+    """Rows that go into a transformation, and what must come out: a test of the built project."""
+
+    about: str
+    """What it shows."""
+    given: dict[Name, tuple[dict[str, ExampleValue], ...]] = Field(default_factory=dict)
+    """Rows by table; tables and columns that are left out are empty."""
+    expect: tuple[dict[str, ExampleValue], ...]
+    """All rows that come out, in any order, with the columns that are of interest."""
+
+    @model_validator(mode="after")
+    def _same_columns(self) -> WorkedExample:
+        if any(set(row) != set(self.expect[0]) for row in self.expect):
+            raise ValueError("all rows of `expect` have the same columns")
+        return self
+
+
 class Transformation(Part):
     """A table that is made of others."""
 
@@ -104,6 +130,8 @@ class Transformation(Part):
     """Large joins, windows or aggregates over history."""
     key: tuple[str, ...] = ()
     """Columns by which a row is known."""
+    examples: tuple[WorkedExample, ...] = ()
+    """What it must give; each becomes a test."""
     day: str | None = None
     """The column with the day of a row. With `lateness`, `<name>_final` has only the days that are final."""
     description: str | None = None
