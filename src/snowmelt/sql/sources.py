@@ -19,7 +19,7 @@ from snowmelt.sql.dialect import identifier
 from snowmelt.sql.node_arguments import only
 from snowmelt.sql.notes import typed
 from snowmelt.sql.relations import Relation, ScalarRoutine
-from snowmelt.sql.rows import rows_relation
+from snowmelt.sql.rows import bind_rows
 from snowmelt.sql.source_clauses import (
     LiftedColumns,
     change_span,
@@ -269,23 +269,8 @@ class SourceBinder:
 
     def _values(self, node: exp.Values) -> exp.Expr:
         only(node, "expressions", "alias", "joins")
-        rows = [
-            [self.expressions.bind(cell) for cell in (row.expressions if isinstance(row, exp.Tuple) else [row])]
-            for row in node.expressions
-        ]
-        width = len(rows[0])
-        if any(len(row) != width for row in rows):
-            raise errors.compilation("001969", "42601", "all rows of VALUES must have the same number of columns")
-        cells: list[list[exp.Expr]] = [[] for _ in rows]
-        columns: list[tuple[str, str, DataType]] = []
-        for index in range(width):
-            casted, type_ = self.expressions.same_type([row[index] for row in rows])
-            for row, cell in enumerate(casted):
-                cells[row].append(cell.tree)
-            columns.append((f"COLUMN{index + 1}", f"COLUMN{index + 1}", type_))
-        names = [key for _, key, _ in columns]
-        inner = exp.select(*[exp.column(identifier(name)) for name in names]).from_(rows_relation(cells, names))
-        return self.aliased(exp.Subquery(this=inner), columns, node, ())
+        query, columns = bind_rows(self.expressions, node)
+        return self.aliased(exp.Subquery(this=query), columns, node, ())
 
     # -- table functions ------------------------------------------------------------------------------------------
 

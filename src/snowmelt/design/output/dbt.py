@@ -71,8 +71,8 @@ def _declared(design: Design) -> dict[str, Any]:
     raw = [{"name": name} for name in read if not _is_model(design, name)]
     models = [_documented(design, stage) for stage in design.stages if stage.kind is StageKind.DYNAMIC_TABLE]
     # Without them dbt looks for a schema that is called as the source is.
-    place = {"database": "{{ target.database }}", "schema": "{{ target.schema }}"}
-    return {"version": 2, "sources": [{"name": _SOURCE, **place, "tables": raw}], "models": models}
+    target = {"database": "{{ target.database }}", "schema": "{{ target.schema }}"}
+    return {"version": 2, "sources": [{"name": _SOURCE, **target, "tables": raw}], "models": models}
 
 
 def _documented(design: Design, stage: DesignStage) -> dict[str, Any]:
