@@ -47,7 +47,9 @@ class Measures:
     partition: tuple[str, ...]
     symbols: frozenset[str]
     columns: frozenset[str]
-    """Of the source. A name that is one of them is no symbol and no CLASSIFIER."""
+    """Of the source. A name that is one of them is no CLASSIFIER."""
+    source: str | None
+    """What the source is called: its columns may be called so, too."""
     one_row: bool
 
     def value(self, measure: exp.Expr, *, final: bool) -> exp.Expr:
@@ -58,6 +60,8 @@ class Measures:
         call = node
         while isinstance(call, _MODIFIERS):
             call = call.this
+        if isinstance(node, exp.Query):
+            raise errors.unsupported("a query in MEASURES", hint="Put it into the query around MATCH_RECOGNIZE.")
         if isinstance(node, exp.Window):
             return self._window(node)
         if isinstance(node, exp.Column):
@@ -122,6 +126,8 @@ class Measures:
         given = call.expressions[0].expressions if distinct else call.expressions
         plain, condition = self._of_symbol(given)
         if call.name.upper() == "COUNT" and any(item.find(exp.Star) for item in given):
+            if any(item.is_star and not isinstance(item, exp.Star) for item in plain):
+                raise errors.unsupported(f"{given[0].sql(dialect='snowflake')} in MEASURES", hint="Name a symbol.")
             plain = [exp.Literal.number(1)]
         values = [
             _call("IFF", condition.copy(), value, exp.null()) if not index or value.find(exp.Column) else value
@@ -177,8 +183,10 @@ class Measures:
         """Without symbols, and with the columns that the names of marks stand for."""
 
         def visit(node: exp.Expr) -> exp.Expr:
-            if isinstance(node, exp.Column) and node.table and fold_identifier(node.args["table"]) in self.symbols:
-                return exp.Star() if isinstance(node.this, exp.Star) else exp.column(node.this.copy())
+            if isinstance(node, exp.Column) and node.table and not node.args.get("db"):
+                name = fold_identifier(node.args["table"])
+                if name in self.symbols or (name == self.source and not isinstance(node.this, exp.Star)):
+                    return exp.Star() if isinstance(node.this, exp.Star) else exp.column(node.this.copy())
             if isinstance(node, exp.Anonymous) and node.name.upper() in _MARKS and not node.expressions:
                 return column(_MARKS[node.name.upper()])
             return node

@@ -45,7 +45,7 @@ def bind_matches(queries: BindsQueries, scope: Scope, node: exp.Expr) -> tuple[B
     if not isinstance(source.this, exp.Query):
         only(source, "this")
         source = source.this
-    clause = _clause_of(written)
+    clause = _clause_of(written, source)
     rows = queries.bind(clause.marked(source), scope)
     matches = clause.matches(rows)
     tables = {_MATCHES: CommonTable(_MATCHES, matches)}
@@ -64,6 +64,8 @@ class _Clause:
     pattern: RowPattern
     rows: str
     skip: tuple[str, int | None]
+    source: str | None
+    """What the source is called."""
 
     @property
     def one_row(self) -> bool:
@@ -86,6 +88,8 @@ class _Clause:
 
     def _condition(self, symbol: str, node: exp.Expr, *, windowed: bool) -> exp.Expr:
         """A condition of DEFINE over the rows of the partition, as a plain expression with windows."""
+        if isinstance(node, exp.Query):
+            return node.copy()
         if isinstance(node, exp.Column):
             return self._own_column(symbol, node)
         if isinstance(node, exp.Window):
@@ -183,7 +187,7 @@ class _Clause:
 
     def measured(self, columns: tuple[OutputColumn, ...]) -> exp.Select:
         given = [c.name for c in columns[4 : len(columns) - len(self.keys)]]
-        measures = Measures(self.keys, frozenset(self.pattern.symbols), frozenset(given), self.one_row)
+        measures = Measures(self.keys, frozenset(self.pattern.symbols), frozenset(given), self.source, self.one_row)
         items: list[exp.Expr] = (
             [
                 exp.alias_(column(key), identifier(_name_of(part)))
@@ -213,7 +217,7 @@ class _Clause:
         return outer.where(exp.Is(this=column(_HIDDEN), expression=exp.null()))
 
 
-def _clause_of(node: exp.MatchRecognize) -> _Clause:
+def _clause_of(node: exp.MatchRecognize, source: exp.Expr) -> _Clause:
     order, conditions = node.args.get("order"), node.args.get("define") or []
     if order is None:
         raise errors.unsupported("MATCH_RECOGNIZE without ORDER BY", hint="Say which row comes first.")
@@ -238,6 +242,7 @@ def _clause_of(node: exp.MatchRecognize) -> _Clause:
         pattern=pattern,
         rows=rows,
         skip=_skip_of(node.args.get("after"), pattern),
+        source=_name_of_source(source),
     )
 
 
@@ -251,6 +256,12 @@ def _skip_of(after: exp.Expr | None, pattern: RowPattern) -> tuple[str, int | No
     if symbol not in pattern.symbols:
         raise errors.compilation("001003", "42000", f"AFTER MATCH SKIP TO {symbol}: PATTERN has no such symbol.")
     return words[1], pattern.symbols.index(symbol)
+
+
+def _name_of_source(source: exp.Expr) -> str | None:
+    alias = source.args.get("alias")
+    named = alias.this if isinstance(alias, exp.TableAlias) else source.this
+    return fold_identifier(named) if isinstance(named, exp.Identifier) else None
 
 
 def _digit(condition: exp.Expr) -> exp.Expr:

@@ -94,6 +94,11 @@ def _check_references(step: exp.Select, cte: exp.CTE) -> None:
     around = found[0].find_ancestor(exp.Select)
     if around is not step:
         raise errors.unsupported("recursive CTE that reads itself in a subquery", hint=_HINT)
+    item: exp.Expr | None = found[0]
+    while item is not None and item is not step:
+        if item.args.get("match"):
+            raise errors.unsupported("recursive CTE that reads itself in MATCH_RECOGNIZE", hint=_HINT)
+        item = item.parent
     join = found[0].find_ancestor(exp.Join, exp.Select)
     sides = [str(item.args.get("side") or "").upper() for item in step.args.get("joins") or []]
     if (isinstance(join, exp.Join) and any(sides)) or any(side in ("RIGHT", "FULL") for side in sides):
