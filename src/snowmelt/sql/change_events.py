@@ -66,5 +66,10 @@ def _calls(node: exp.Select) -> Iterator[exp.Window]:
     for part in [part for part in parts if part is not None]:
         for inner in part.walk(prune=lambda item: isinstance(item, exp.Query)):
             call = inner.this if isinstance(inner, exp.Window) else None
-            if isinstance(call, exp.Anonymous) and call.name.upper() == NAME:
+            if isinstance(call, exp.Anonymous) and call.name.upper() == NAME and not _is_modified(call):
                 yield inner
+
+
+def _is_modified(call: exp.Anonymous) -> bool:
+    """Calls that are refused, by whoever binds them."""
+    return any(isinstance(argument, exp.Distinct | exp.Star | exp.Kwarg) for argument in call.expressions)
