@@ -8,16 +8,21 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from aiosmtpd.controller import Controller
+from aiosmtpd.handlers import Message as MailHandler
 
 from snowmelt.design.antipatterns.linting import lint_paths
 from snowmelt.design.requirements.model import SinkKind, SourceKind
 from tests.design.building import HERE, PROJECTS, built, call, designed, environment, texts
+from tests.support.ports import free_port
 from tests.support.waiting import DEADLINE
 
 EXPECTED = (
@@ -124,6 +129,54 @@ def test_severities_go_to_their_channels(tmp_path: Path) -> None:
         "warn": "log", "error": "slack:TEAM_URL", "critical": "email:oncall@example.org",
     }  # fmt: skip
     assert {"TEAM_URL", "MAIL_URL"} <= set(re.findall(r"^(\w+)=", found[".env.example"], re.MULTILINE))
+
+
+def test_alerts_arrive(projects: dict[str, Path]) -> None:
+    """At a webhook and at Slack's kind of webhook as JSON, by mail at a server; one that can't be sent is only told."""
+    posted: list[dict[str, Any]] = []
+    mails: list[Any] = []
+
+    class Taking(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            posted.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """The test's output is its own."""
+
+    class Mailbox(MailHandler):
+        def handle_message(self, message: Any) -> None:
+            mails.append(message)
+
+    web = ThreadingHTTPServer(("127.0.0.1", 0), Taking)
+    threading.Thread(target=web.serve_forever, daemon=True).start()
+    mail = Controller(Mailbox(), hostname="127.0.0.1", port=free_port())
+    mail.start()
+    try:
+        address = f"http://127.0.0.1:{web.server_port}"
+        done = subprocess.run(
+            [sys.executable, "-c", _SEND], cwd=projects["files_scd"], check=True, capture_output=True, text=True,
+            timeout=DEADLINE, env=environment(
+                projects["files_scd"], TEAM_URL=address, HOOK_URL=address, GONE_URL="http://127.0.0.1:1",
+                MAIL_URL=f"mailto://127.0.0.1:{mail.port}?from=pipelines@example.org&mode=insecure",
+            ),
+        )  # fmt: skip
+    finally:
+        mail.stop()
+        web.shutdown()
+        web.server_close()
+    assert posted == [{"title": "late", "text": "two hours"}, {"text": "late\ntwo hours"}]
+    assert [(item["To"], item["Subject"]) for item in mails] == [("ops@example.org", "late")]
+    assert done.stdout.count("alert not sent") == 2
+
+
+_SEND = """
+import structlog
+from customers_scd.utils.alerts import send_alert
+for channel in ("webhook:HOOK_URL", "slack:TEAM_URL", "email:ops@example.org", "webhook:GONE_URL", "slack:NOT_SET"):
+    send_alert(channel, "late", "two hours", structlog.get_logger())
+"""
 
 
 def test_projects_are_set_up_with_the_snowmelt_that_built_them(projects: dict[str, Path]) -> None:

@@ -265,6 +265,20 @@ def test_a_source_that_can_not_be_reached_is_told_and_asked_for(
     assert "`look` asks the sources themselves" in result.stdout and "is not set" in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("text", "field", "value"),
+    [
+        ("Process clicks from Kafka with Flink into a report", "technology", "without Flink"),
+        ("Stream clicks from Kafka into Snowflake, and send them to our CRM API", "sinks", "without snowflake"),
+        ("Load orders from MySQL and from Oracle into a report", "sources", "without oracle"),
+    ],
+)
+def test_what_is_named_and_not_to_be_had_is_said(text: str, field: str, value: str) -> None:
+    state = begin(text)
+    assert (field, value) in [(item.field, item.value) for item in state.assumed], state.assumed
+    assert "process_clicks" not in str(state.requirements)
+
+
 def test_nothing_is_asked_twice() -> None:
     topics = [asked.topic for asked in open_questions(begin("Copy orders from MySQL to Parquet files daily"))]
     assert "volume" in topics and "volume.per_day" not in topics

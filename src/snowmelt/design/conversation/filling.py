@@ -46,6 +46,7 @@ def begin(description: str, others: Sequence[UnderstoodFact] = ()) -> Conversati
     _fill_sinks(state, data, assumed)
     _fill_folders(description, data, assumed)
     _fill_needs(state, data, assumed)
+    assumed += _left_out(state, data)
     called = _name(state)
     if called is not None:
         data["name"] = called
@@ -148,6 +149,24 @@ def _fill_needs(state: Conversation, data: dict[str, Any], assumed: list[Assumpt
         data["pii"] = {"present": False}
     elif present or columns:
         data["pii"] = {"present": True, **({"strategy": strategy} if strategy is not None else {})}
+
+
+_NOT_HERE = {
+    "source": ("sources", "it can't be read here: export it as files, or offer an API"),
+    "sink": ("sinks", "nothing is written there from here"),
+    "engine": ("technology", "what is built here computes on Spark"),
+}
+
+
+def _left_out(state: Conversation, data: dict[str, Any]) -> list[Assumption]:
+    """What is named and not to be had, where something else of its kind is: else it is asked for."""
+    found = []
+    for text in state.all_said("unsupported"):
+        kind, _, name = text.partition(": ")
+        field, why = _NOT_HERE[kind]
+        if data.get(field) or kind == "engine":
+            found.append(Assumption(field=field, value=f"without {name}", why=why))
+    return found
 
 
 def alert_channel(said: str) -> str:
