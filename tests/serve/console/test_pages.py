@@ -112,6 +112,7 @@ def test_the_graph_shows_what_is_made_from_what(page: Page) -> None:
     box = revenue.bounding_box()
     assert marts is not None and box is not None
     assert marts["x"] < box["x"] and box["x"] + box["width"] < marts["x"] + marts["width"]
+    page.set_viewport_size({"width": 1440, "height": 680})
     picture(page, "console-graph")
     check_access(page)
     details.get_by_role("button", name="Its definition").click()
@@ -339,3 +340,6 @@ def test_a_table_is_proven(page: Page) -> None:
     expect(dialog).to_contain_text("expected rows")
     picture(page, "console-prove")
     check_access(page)
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    expect(page.get_by_role("button", name="Prove")).to_be_focused()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
 from snowmelt.cli.output import Format
 from snowmelt.core import errors
 from snowmelt.core.names import literal
+from snowmelt.runtime.results import Result
 
 _RUNNING = """
 SELECT query_id, user_name, warehouse_name, execution_status, total_elapsed_time AS milliseconds, query_text
@@ -17,6 +18,8 @@ FROM TABLE(INFORMATION_SCHEMA.QUERY_HISTORY(RESULT_LIMIT => 100)) WHERE executio
 """.strip()
 
 
+_NOTHING = (None, "", "N", "COLUMN")
+"""What cells of SHOW and DESCRIBE have that say nothing."""
 _ABOUT = """
 Statements end with ';'. Enter begins a new line until the statement has ended.
 Tab completes, Ctrl-R searches what was typed before, Ctrl-C stops the statement that runs.
@@ -43,7 +46,7 @@ class Prompt(Protocol):
 
     def say(self, text: str) -> None: ...
 
-    def run_sql(self, text: str) -> None: ...
+    def run_sql(self, text: str, shown: Callable[[Result], Result] = ...) -> None: ...
 
     def past(self) -> list[str]: ...
 
@@ -74,6 +77,17 @@ def execute_command(prompt: Prompt, text: str) -> None:
     found.execute(prompt, rest)
 
 
+def telling(result: Result) -> Result:
+    """The columns that say something: not those that are empty, or N, in every row. The first one always stays."""
+    rows = result.rows()
+    kept = [
+        index for index, column in enumerate(result.columns)
+        if index == 0 or column.name == "type" or any(row[index] not in _NOTHING for row in rows)
+    ]  # fmt: skip
+    columns = tuple(result.columns[index] for index in kept)
+    return replace(result, columns=columns, data=result.data.select(kept), spilled=None) if rows else result
+
+
 def _help(prompt: Prompt, _: str) -> None:
     spelled = [(f"!{command.names[0]} {command.takes}".rstrip(), command) for command in COMMANDS]
     width = max(len(text) for text, _ in spelled)
@@ -89,7 +103,7 @@ def _leave(_: Prompt, __: str) -> None:
 
 
 def _describe(prompt: Prompt, name: str) -> None:
-    prompt.run_sql(f"DESCRIBE TABLE {name}" if name else "SHOW OBJECTS")
+    prompt.run_sql(f"DESCRIBE TABLE {name}" if name else "SHOW OBJECTS", telling)
 
 
 def _source(prompt: Prompt, name: str) -> None:

@@ -6,6 +6,7 @@ import os
 import pydoc
 import shutil
 import time
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 
@@ -119,11 +120,12 @@ class Shell:
     def past(self) -> list[str]:
         return list(self._history.get_strings())
 
-    def run_sql(self, text: str) -> None:
+    def run_sql(self, text: str, shown: Callable[[Result], Result] = lambda result: result) -> None:
+        """Runs statements, and shows of each result what `shown` gives."""
         for statement in split_statements(text):
-            self._run(statement)
+            self._run(statement, shown)
 
-    def _run(self, statement: SqlText) -> None:
+    def _run(self, statement: SqlText, shown: Callable[[Result], Result]) -> None:
         began = time.monotonic()
         try:
             result = run_statement(self._session, statement)
@@ -131,7 +133,7 @@ class Shell:
             if statement.text.split(None, 1)[0].upper() not in _LEAVES_NAMES:
                 self._names.forget()
         seconds = time.monotonic() - began
-        self._print(result)
+        self._print(shown(result))
         if self.settings.timing and not self.settings.form.is_for_programs:
             rows = f"{result.row_count:,} row{'' if result.row_count == 1 else 's'}"
             self._console.print(f"{rows} in {seconds:.3f} s", style="dim")
