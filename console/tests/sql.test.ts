@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
+import { CompletionContext } from "@codemirror/autocomplete";
 import { ensureSyntaxTree } from "@codemirror/language";
 import { sql } from "@codemirror/lang-sql";
 import { EditorState } from "@codemirror/state";
-import { namedQueries, resolved, statementAround, tablesIn, type Known } from "../src/sql/complete";
+import { completer, namedQueries, resolved, statementAround, tablesIn, type Known } from "../src/sql/complete";
 import { SNOWMELT } from "../src/sql/dialect";
 import { errorPosition } from "../src/sql/errors";
 import { chosenPieces, offsetOf } from "../src/sql/pieces";
@@ -38,6 +39,26 @@ describe("completion", () => {
     ["select x from t |", "select x from t"],
     ["select 1;\n|", ""],
   ])("only the statement around the cursor counts: %s", (text, found) => expect(around(text)).toBe(found));
+  const offered = async (marked: string, explicit = false): Promise<string[] | null> => {
+    const doc = marked.replace("|", "");
+    const state = EditorState.create({ doc, extensions: [sql({ dialect: SNOWMELT })] });
+    ensureSyntaxTree(state, doc.length, 5000);
+    const facts: Known = { ...known, columns: new Map([["SHOP.PUBLIC.ORDERS", [{ name: "TOTAL", type: "NUMBER" }, { name: "Paid on", type: "DATE" }]]]), functions: new Map([["TO_DATE", ""], ["BITXOR", ""]]) };
+    const found = await completer(() => Promise.resolve(facts))(new CompletionContext(state, marked.indexOf("|"), explicit));
+    return found ? found.options.map((option) => option.label) : null;
+  };
+  test("columns, every function and keywords are offered, in the case that is typed", async () => {
+    expect(await offered("select tota| from orders")).toEqual(expect.arrayContaining(["total", '"Paid on"', "to_date", "raw.events"]));
+    expect(await offered("SELECT TO_| FROM orders")).toEqual(expect.arrayContaining(["TOTAL", "TO_DATE", "BITXOR"]));
+    expect(await offered("select o.| from orders o")).toEqual(["total", '"Paid on"']);
+    expect(await offered("select * from raw.|")).toEqual(["events"]);
+  });
+  test("nothing is offered for what is whole, nor in strings and comments", async () => {
+    expect(await offered("select total from orders order by 1 desc|")).toBeNull();
+    expect(await offered("select total from orders order by 1 desc|", true)).toContain("describe");
+    expect(await offered("select 'to|' from orders")).toBeNull();
+    expect(await offered("select 1 -- to|")).toBeNull();
+  });
   test("queries that WITH names", () => {
     expect(namedQueries("with a as (select 1), b (x) as (select 2) select |")).toEqual(["a", "b"]);
   });

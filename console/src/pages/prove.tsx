@@ -41,7 +41,7 @@ export function Prove({ node }: { node: Named }): JSX.Element {
   const close = (): void => { setProof(null); setError(null); };
   return (
     <>
-      <button type="button" disabled={busy} onClick={() => void prove()}>
+      <button type="button" aria-disabled={busy} onClick={() => { if (!busy) void prove(); }}>
         {busy ? <span class="spinner" /> : <Icon name="check" size={14} />}Prove
       </button>
       {proof || error ? (

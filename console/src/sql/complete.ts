@@ -69,6 +69,34 @@ function below(path: string[], known: Known): Completion[] {
   return [...next].map(([name, kind]) => ({ label: plain(name), detail: kind.toLowerCase().replace("_", " "), type: "class" }));
 }
 
+/** What may follow a dot: columns of a table or alias, what a schema or database has. */
+function inside(names: string[], statement: string, facts: Known): Completion[] {
+  const table = names.length === 1 ? tablesIn(statement, facts).get(names[0] ?? "") : resolved(names, facts);
+  const here = names.length === 1 && facts.database ? below([facts.database, ...names], facts) : [];
+  return [...(table ? columnsOf(table, facts, 2) : []), ...below(names, facts), ...here];
+}
+
+function anywhere(statement: string, facts: Known): Completion[] {
+  const options: Completion[] = [];
+  for (const full of new Set(tablesIn(statement, facts).values())) options.push(...columnsOf(full, facts, 3));
+  for (const [full, kind] of facts.objects) {
+    const [database = "", schema = "", name = ""] = full.split(".");
+    const here = database === facts.database && schema === facts.schema;
+    const label = here ? plain(name) : database === facts.database ? `${plain(schema)}.${plain(name)}` : [database, schema, name].map(plain).join(".");
+    options.push({ label, detail: kind.toLowerCase().replace("_", " "), type: "class", boost: here ? 2 : 0 });
+  }
+  options.push(...namedQueries(statement).map((name) => ({ label: name, detail: "query", type: "class", boost: 2 })));
+  options.push(...[...facts.functions].map(([name, takes]) => ({ label: name.toLowerCase(), apply: `${name.toLowerCase()}(`, detail: takes || "function", type: "function", boost: -1 })));
+  options.push(...[...KEYWORDS, ...TYPES].map((name) => ({ label: name.toLowerCase(), type: "keyword", boost: -2 })));
+  return options;
+}
+
+/** In capitals for who types capitals, where case means nothing. */
+function spelled(option: Completion, typed: string): Completion {
+  if (typed === "" || typed !== typed.toUpperCase() || typed === typed.toLowerCase() || option.label.includes('"')) return option;
+  return { ...option, label: option.label.toUpperCase(), ...(typeof option.apply === "string" ? { apply: option.apply.toUpperCase() } : {}) };
+}
+
 /** Waits for what is known: a list that opens earlier would stay without tables and columns. */
 export function completer(known: () => Promise<Known>): (context: CompletionContext) => Promise<CompletionResult | null> {
   return async (context) => {
@@ -77,28 +105,14 @@ export function completer(known: () => Promise<Known>): (context: CompletionCont
     if (context.aborted) return null;
     const statement = statementAround(context.state, context.pos);
     const path = context.matchBefore(/(?:(?:"[^"]*"|[\w$]+)\.)+[\w$]*/);
-    if (path) {
-      const parts = path.text.split(".");
-      const typed = parts.pop() ?? "";
-      const names = parts.map((part) => (part.startsWith('"') ? part.slice(1, -1) : part.toUpperCase()));
-      const table = names.length === 1 ? tablesIn(statement, facts).get(names[0] ?? "") : resolved(names, facts);
-      const options = table ? columnsOf(table, facts, 2) : [];
-      const inside = names.length === 1 && facts.database ? below([facts.database, ...names], facts) : [];
-      return { from: context.pos - typed.length, options: [...options, ...below(names, facts), ...inside], validFor: /^[\w$]*$/ };
-    }
-    const word = context.matchBefore(/[\w$]+/);
-    if (!word && !context.explicit) return null;
-    const options: Completion[] = [];
-    for (const full of new Set(tablesIn(statement, facts).values())) options.push(...columnsOf(full, facts, 3));
-    for (const [full, kind] of facts.objects) {
-      const [database = "", schema = "", name = ""] = full.split(".");
-      const here = database === facts.database && schema === facts.schema;
-      const label = here ? plain(name) : database === facts.database ? `${plain(schema)}.${plain(name)}` : [database, schema, name].map(plain).join(".");
-      options.push({ label, detail: kind.toLowerCase().replace("_", " "), type: "class", boost: here ? 2 : 0 });
-    }
-    options.push(...namedQueries(statement).map((name) => ({ label: name, detail: "query", type: "class", boost: 2 })));
-    options.push(...[...facts.functions].map(([name, takes]) => ({ label: name.toLowerCase(), apply: `${name.toLowerCase()}(`, detail: takes || "function", type: "function", boost: -1 })));
-    options.push(...[...KEYWORDS, ...TYPES].map((name) => ({ label: name.toLowerCase(), type: "keyword", boost: -2 })));
-    return { from: word ? word.from : context.pos, options, validFor: /^[\w$]*$/ };
+    const parts = path?.text.split(".") ?? [];
+    const word = path ? null : context.matchBefore(/[\w$]+/);
+    if (!path && !word && !context.explicit) return null;
+    const typed = path ? (parts.pop() ?? "") : (word?.text ?? "");
+    const names = parts.map((part) => (part.startsWith('"') ? part.slice(1, -1) : part.toUpperCase()));
+    const options = (path ? inside(names, statement, facts) : anywhere(statement, facts)).map((option) => spelled(option, typed));
+    // What is whole needs no list, in which Enter would do something else than begin a line.
+    if (!context.explicit && options.some((option) => option.label.toLowerCase() === typed.toLowerCase())) return null;
+    return { from: context.pos - typed.length, options };
   };
 }

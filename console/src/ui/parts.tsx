@@ -174,7 +174,7 @@ export function Toast(): JSX.Element | null {
   return found ? <div class={found.bad ? "toast error" : "toast"} role="status">{found.text}</div> : null;
 }
 
-/** A button that does something on the server, and says how that went. */
+/** A button that does something on the server, and says how that went. While it does, it keeps the keyboard: what is disabled loses it. */
 export function Action({ label, icon, act, done, kind = "", ask }: {
   label: string; icon?: string; act: () => Promise<unknown>; done?: string; kind?: string;
   /** What somebody should know before it is done. */
@@ -183,6 +183,7 @@ export function Action({ label, icon, act, done, kind = "", ask }: {
   const [busy, setBusy] = useState(false);
   const start = async (event: Event): Promise<void> => {
     event.stopPropagation();
+    if (busy) return;
     if (ask && !(await ask())) return;
     setBusy(true);
     try {
@@ -194,7 +195,7 @@ export function Action({ label, icon, act, done, kind = "", ask }: {
     setBusy(false);
   };
   return (
-    <button type="button" class={kind} disabled={busy} onClick={(event) => void start(event)}>
+    <button type="button" class={kind} aria-disabled={busy} onClick={(event) => void start(event)}>
       {busy ? <span class="spinner" /> : icon ? <Icon name={icon} size={14} /> : null}
       {label}
     </button>
