@@ -80,7 +80,7 @@ export function Beside({ children, detail }: { children: ComponentChildren; deta
 
 export function Detail({ title, acts, close, children }: { title: string; acts?: ComponentChildren; close: () => void; children: ComponentChildren }): JSX.Element {
   return (
-    <aside class="card detail" aria-label={title} onKeyDown={(event) => { if (event.key === "Escape") close(); }}>
+    <aside class="card beside-detail" aria-label={title} onKeyDown={(event) => { if (event.key === "Escape") close(); }}>
       <header><h2 class="ellipsis" title={title}>{title}</h2><button type="button" class="plain small" aria-label="Close" onClick={close}><Icon name="close" size={14} /></button></header>
       <div class="body">
         {acts ? <div class="acts">{acts}</div> : null}
