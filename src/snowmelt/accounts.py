@@ -18,6 +18,7 @@ from snowmelt.features.lineage import feature as lineage
 from snowmelt.features.loading import feature as loading
 from snowmelt.features.notifications import feature as notifications
 from snowmelt.features.observing import feature as observing
+from snowmelt.features.pipes import feature as pipes
 from snowmelt.features.policies import feature as policies
 from snowmelt.features.quality import feature as quality
 from snowmelt.features.relations import feature as base
@@ -39,6 +40,7 @@ FEATURES = Features(
         security,
         scripting,
         loading,
+        pipes,
         streams,
         contracts,
         data_products,

@@ -50,11 +50,14 @@ _SAID_ELSEWHERE: dict[str, set[str]] = {
         "sql/node_arguments.py", "sql/statements/base.py", "sql/statements/heads.py", "sql/statements/scd.py",
         "sql/statements/show.py", "state/model.py",
     },
-    # A domain of lineages, and what tables have of their own.
+    # A scope of SHOW PARAMETERS.
+    "PIPE": {"sql/statements/show.py"},
+    # A domain of lineages, what tables have of their own, and where a pipe's files come from.
     "STAGE": {
         "features/lineage/catalog.py", "features/lineage/functions.py", "features/lineage/service.py",
-        "features/relations/describe.py", "features/streams/statements.py", "govern/lineage/graph.py",
-        "govern/lineage/pictures.py", "sql/statements/describe.py", "sql/no_relations.py", "state/model.py",
+        "features/pipes/listing.py", "features/relations/describe.py", "features/streams/statements.py",
+        "govern/lineage/graph.py", "govern/lineage/pictures.py", "sql/statements/describe.py", "sql/no_relations.py",
+        "state/model.py",
     },
     # Clauses of other statements: `CREATE TABLE … WITH TAG (…)`, `COPY TAGS`.
     "TAG": {f"sql/statements/{name}.py" for name in ("changes", "columns", "dynamic_tables", "heads", "tables")},

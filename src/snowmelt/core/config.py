@@ -246,6 +246,8 @@ class Settings(BaseModel):
     """What one warehouse credit costs, for cost reports."""
     lock_timeout_seconds: float = 300.0
     """How long a statement waits for a table that another transaction is writing."""
+    pipe_seconds: float = Field(default=10.0, gt=0)
+    """How often pipes with AUTO_INGEST look for new files."""
     parallel_refreshes: int = 4
     """How many dynamic tables are refreshed at once."""
     parallel_tasks: int = 4

@@ -19,6 +19,7 @@ from snowmelt.engine.archive import ArchiveMaker
 from snowmelt.features.connectors.service import Connectors
 from snowmelt.features.dynamic_tables.service import DynamicTables
 from snowmelt.features.observing.service import Observing
+from snowmelt.features.pipes.service import Pipes
 from snowmelt.features.tasks.service import Tasks
 from snowmelt.features.upkeep.service import Upkeep
 from snowmelt.runtime.rights import founding
@@ -62,6 +63,7 @@ def serve(
         account.services[DynamicTables].start()
         account.services[Tasks].start()
         account.services[Connectors].start()
+        account.services[Pipes].start()
         account.services[Upkeep].start()
         account.ownership.announce(url)
         announce(f"Snowmelt serves {account.data_dir} at {url}")

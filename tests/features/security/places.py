@@ -28,6 +28,7 @@ _OBJECTS = {
     "v": "CREATE VIEW v AS SELECT a FROM t",
     "st": "CREATE STREAM st ON TABLE t",
     "sg": "CREATE STAGE sg",
+    "pp": "CREATE PIPE pp AS COPY INTO t",
     "xs": "CREATE STAGE xs URL = 'file:///nowhere/'",
     "ff": "CREATE FILE FORMAT ff TYPE = CSV",
     "sq": "CREATE SEQUENCE sq",
@@ -47,7 +48,7 @@ _OBJECTS = {
 _PAUSED_CONNECTOR = (
     "TYPE = POSTGRES HOST = '127.0.0.1' PORT = 1 DATABASE = 'd' USER = 'u' TABLES = ('t') INITIALLY_PAUSED = TRUE"
 )
-_OVER_T = {"v", "st", "dt", "ct"}
+_OVER_T = {"v", "st", "dt", "ct", "pp"}
 _SEEN, _HIDDEN = "003001", {"002003", "002043"}
 _HIDDEN_ELSEWHERE = (
     ("CALL", "002140"), ("SELECT f", "002140"), ("CREATE DYNAMIC TABLE", "002725"), ("CREATE TASK", "002725"),

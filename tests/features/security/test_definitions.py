@@ -36,6 +36,7 @@ KINDS: dict[str, tuple[str, str, str]] = {
         f"{COMMENT} AS {QUERY}", "SELECT, MONITOR",
     ),
     "STAGE": ("sg", f"CREATE STAGE sg URL = '{SIGNED_STORE}' {COMMENT}", "USAGE"),
+    "PIPE": ("pp", f"CREATE PIPE pp {COMMENT} AS COPY INTO t FROM @~ PATTERN = '{WITH_PASSWORD}'", "MONITOR"),
     "FILE_FORMAT": ("ff", f"CREATE FILE FORMAT ff TYPE = CSV {COMMENT}", "USAGE"),
     "SEQUENCE": ("sq", f"CREATE SEQUENCE sq {COMMENT}", "USAGE"),
     "FUNCTION": (
@@ -65,7 +66,7 @@ NOBODYS = {"STAGE", "CONNECTOR"}
 """Kinds whose texts are addresses of other systems, and their secrets credentials."""
 SHOWN = tuple(f"SHOW {kind}" for kind in (
     "TABLES", "VIEWS", "DYNAMIC TABLES", "STAGES", "FILE FORMATS", "SEQUENCES", "USER FUNCTIONS", "PROCEDURES",
-    "STREAMS", "TASKS", "ALERTS", "CONNECTORS", "CONTRACTS", "DATA PRODUCTS", "TAGS", "OBJECTS", "COLUMNS",
+    "STREAMS", "TASKS", "ALERTS", "CONNECTORS", "CONTRACTS", "DATA PRODUCTS", "TAGS", "PIPES", "OBJECTS", "COLUMNS",
     "QUALITY CHECKS",
 ))  # fmt: skip
 NO_HISTORY = {"INFER_SCHEMA"}

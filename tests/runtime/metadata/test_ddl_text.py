@@ -168,7 +168,7 @@ def test_refusals(meta: Session) -> None:
     assert (
         refusal(meta, "'DATABASE', 'nosuch'") == "002003 (02000): Database 'NOSUCH' does not exist or not authorized."
     )
-    assert refusal(meta, "'PIPE', 's'") == "000002 (0A000): Unsupported feature 'GET_DDL of PIPE'."
+    assert refusal(meta, "'CONTACT', 's'") == "000002 (0A000): Unsupported feature 'GET_DDL of CONTACT'."
     assert refusal(meta, "'TABEL', 't'").startswith("001008 (22023)")
     assert refusal(meta, "'TABLE'").startswith("000938 (22023)")
     assert refusal(meta, "'TABLE', 't', TRUE, 1").startswith("000939 (22023)")

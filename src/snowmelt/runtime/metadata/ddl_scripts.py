@@ -34,7 +34,7 @@ _ANY_POLICY = "POLICY"
 """The word for policies of all kinds."""
 _ELSEWHERE = frozenset(
     {
-        "CONTACT", "EVENT_TABLE", "EXTERNAL_TABLE", "ICEBERG_TABLE", "INTEGRATION", "PIPE",
+        "CONTACT", "EVENT_TABLE", "EXTERNAL_TABLE", "ICEBERG_TABLE", "INTEGRATION",
         "SEMANTIC_VIEW", "TYPE",
     }
 )  # fmt: skip

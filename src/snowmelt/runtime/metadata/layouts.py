@@ -72,10 +72,6 @@ SHOW: dict[str, Columns] = {
             "resource, type, transaction:n, transaction_started_on:ts, status, acquired_on:ts, query_id, session"
         ),
         # Objects that can't exist here yet: clients ask for them all the same, and get the empty table.
-        "PIPES": (
-            "created_on:ts, name, database_name, schema_name, definition, owner, notification_channel, comment, "
-            "integration, pattern, error_integration, owner_role_type, invalid_reason, kind, is_snowflake_managed"
-        ),
         "MATERIALIZED VIEWS": (
             "created_on:ts, name, reserved, database_name, schema_name, cluster_by, rows:n, bytes:n, "
             "source_database_name, source_schema_name, source_table_name, refreshed_on:ts, compacted_on:ts, owner, "

@@ -16,7 +16,7 @@ from snowmelt.sql.tokens import SqlText, TokenKind
 
 KINDS = (
     "EXTERNAL TABLE", "EVENT TABLE", "MATERIALIZED VIEW", "TABLE", "VIEW", "SCHEMA", "DATABASE", "WAREHOUSE",
-    "SEQUENCE", "PIPE",
+    "SEQUENCE",
 )  # fmt: skip
 
 

@@ -1,0 +1,1 @@
+"""Pipes: a COPY that loads files as they come."""
