@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
+import structlog
 from sqlglot import exp
 
 from snowmelt.core import errors
@@ -23,6 +24,7 @@ from snowmelt.sql.functions import documented
 from snowmelt.state.model import CatalogObject, ObjectKind, TableDefinition
 from snowmelt.state.store import StateReader
 
+_log = structlog.get_logger(__name__)
 Arguments = Sequence[Any]
 _PREFIX = "SYSTEM$"
 _NEAR = 0.7
@@ -67,7 +69,7 @@ def call(run: CallingStatement, state: StateReader, name: str, arguments: Sequen
     if function.only_called:
         raise errors.unsupported(f"{name} in a query", hint=f"Write CALL {name}(…).")
     values = [_constant(run, name, index, argument) for index, argument in enumerate(arguments, start=1)]
-    return literal(function.value(run, state, values), function.returns)
+    return literal(_value(run, state, name, function, values), function.returns)
 
 
 def called(run: CallingStatement, name: str, arguments: Arguments) -> Result | None:
@@ -76,8 +78,18 @@ def called(run: CallingStatement, name: str, arguments: Arguments) -> Result | N
     if function is None:
         return None
     with run.state.read() as state:
-        value = function.value(run, state, arguments)
+        value = _value(run, state, name, function, arguments)
     return table_result([ResultColumn(name, function.returns)], [[value]], statement_type="CALL")
+
+
+def _value(run: CallingStatement, state: StateReader, name: str, function: SystemFunction, arguments: Arguments) -> Any:
+    try:
+        return function.value(run, state, arguments)
+    except (TypeError, ValueError, OverflowError) as error:
+        # A text for a number, or for JSON. The log tells it from a defect of ours.
+        _log.warning("function_refused_arguments", function=name, error=type(error).__name__)
+        given = ", ".join(type(value).__name__ for value in arguments)
+        raise errors.invalid_argument_types(name, given) from error
 
 
 def _function(run: CallingStatement, name: str, given: int) -> SystemFunction | None:

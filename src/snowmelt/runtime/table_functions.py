@@ -92,11 +92,15 @@ class Arguments:
         value = self.value("RESULT_LIMIT")
         if value is None:
             return default
+        try:
+            value = int(value)
+        except (TypeError, ValueError, OverflowError):
+            raise errors.invalid_value(str(value), "RESULT_LIMIT") from None
         if value > MAX_RESULTS:
             raise errors.compilation(
                 "001017", "22023", "Value for parameter RESULT_LIMIT exceeds maximum allowable value (10,000)."
             )
-        return int(value) if value > 0 else MAX_RESULTS
+        return value if value > 0 else MAX_RESULTS
 
 
 def _parsed(text: str, name: str) -> datetime:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from snowmelt.accounts import FEATURES
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.session import Session
@@ -167,3 +168,49 @@ def test_what_a_role_has_no_right_to_does_not_exist_for_it(spied: Spied, stateme
     finally:
         session.close()
         other.close()
+
+
+_HIDDEN_OBJECTS = {
+    f"spied.shared.{HIDDEN_TABLE}": "TABLE", f"spied.shared.{HIDDEN_VIEW}": "VIEW", "spied.shared.hidden_st": "STREAM",
+    "spied.shared.hidden_sg": "STAGE", "spied.shared.hidden_sq": "SEQUENCE", "spied.shared.hidden_f()": "FUNCTION",
+    "spied.shared.hidden_p()": "PROCEDURE", "spied.shared.hidden_c": "CONTRACT", "spied.shared.hidden_dp": "PRODUCT",
+    "spied.shared.hidden_tag": "TAG", f"spied.{HIDDEN_SCHEMA}": "SCHEMA", HIDDEN_DATABASE: "DATABASE",
+}  # fmt: skip
+
+
+def _calls(name: str, kind: str) -> Iterator[str]:
+    """Every function that the account answers, with the name in each of its arguments."""
+    for word, function in FEATURES.system_functions.items():
+        for place in range(function.most):
+            others = [f"'{kind}'"] * max(function.least, place + 1)
+            given = [f"'{name}'" if index == place else other for index, other in enumerate(others)]
+            yield f"{'CALL' if function.only_called else 'SELECT'} {word}({', '.join(given)})"
+    for schema, functions in (
+        ("information_schema", FEATURES.table_functions),
+        ("snowflake.core", FEATURES.core_functions),
+    ):
+        for word, table_function in functions.items():
+            if word.startswith("QUERY_HISTORY"):  # It shows the calls themselves.
+                continue
+            for argument in table_function.arguments:
+                yield f"SELECT * FROM TABLE({schema}.{word}({argument} => '{name}'))"
+            yield f"SELECT * FROM TABLE({schema}.{word}('{name}', '{kind}'))"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        f"spied.shared.{HIDDEN_TABLE}",
+        *(pytest.param(other, marks=pytest.mark.slow) for other in list(_HIDDEN_OBJECTS)[1:]),
+    ],
+)
+def test_no_function_tells_of_what_is_hidden(spied: Spied, name: str) -> None:
+    """A function that takes a name says of a hidden object what it says of one that is not there."""
+    session = spied.session()
+    told = []
+    for call in _calls(name, _HIDDEN_OBJECTS[name]):
+        hidden, absent = _outcome(session, call), _outcome(session, _absent(call))
+        if "Internal error" in hidden or SECRET_ROW in hidden or _comparable(hidden) != _comparable(absent):
+            told.append((call, hidden[:200], absent[:200]))
+    session.close()
+    assert told == [], "\n".join(map(str, told))
