@@ -10,7 +10,7 @@ import pytest
 from snowmelt.core import types
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import ObjectName
-from snowmelt.runtime.metadata.filters import like
+from snowmelt.core.patterns import like
 from snowmelt.runtime.metadata.table_columns import type_json
 from snowmelt.runtime.session import Session
 from snowmelt.sql.functions.catalog import FUNCTIONS
@@ -111,7 +111,7 @@ def test_identifier_names_a_scope(meta: Session) -> None:
     ],
 )
 def test_like(pattern: str, text: str, matches: bool) -> None:
-    assert (like(pattern).fullmatch(text) is not None) == matches
+    assert (like(pattern, escapes=True).fullmatch(text) is not None) == matches
 
 
 def test_like_starts_with_and_pages(meta: Session) -> None:
