@@ -115,7 +115,7 @@ def test_what_an_api_has_is_somebody_elses_to_remove(data: Path, project: Path) 
 
 
 def test_a_wrong_request_says_what_to_write(data: Path, tmp_path: Path) -> None:
-    assert "Write TABLE.COLUMN=VALUE." in forget("customers.id", "--data", str(data)).output
+    assert "is not of the form TABLE.COLUMN=VALUE." in forget("customers.id", "--data", str(data)).output
     missing = forget("customers.id=42", "--data", str(data), "--project", str(tmp_path))
     assert missing.exit_code != 0
     assert "has no config/pipeline_config.yaml" in missing.output

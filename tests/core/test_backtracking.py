@@ -46,6 +46,7 @@ BOUNDED = {
 MADE = {
     "core/patterns.py": "pieces of a LIKE, each tried once",
     "design/": OWN,
+    "engine/python_functions.py": "names of our own, of 33 letters and digits",
     "engine/quick/patterns.py": "only compiled, to count its groups",
     "extract_load/stores/patterns.py": "a pattern of whoever wrote the pipeline",
     "features/loading/csv_": "delimiters, one after the other",

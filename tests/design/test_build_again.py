@@ -103,7 +103,8 @@ def test_check_says_what_differs(project: Path, tmp_path: Path) -> None:
     assert call("build", "--check", str(project)).exit_code == 0
     edit(project / "src" / "shop_files" / "utils" / "logs.py", "from __future__", "# ours\nfrom __future__")
     specification = project / "data-pipeline-spec.md"
-    edit(specification, "| 0.1.0 | built from design.yaml |", "| 0.1.0 | built from design.yaml |\n| 0.2.0 | more |")
+    built = "| 0.1.0 |  | built from design.yaml | sales |"
+    edit(specification, built, f"{built}\n| 0.2.0 |  | more | sales |")
     allowed = call("build", "--check", str(project))
     assert allowed.exit_code == 0 and "edited: src/shop_files/utils/logs.py" in allowed.output
     edit(specification, "| mart | snowmelt |", "| mart | oracle |")

@@ -40,4 +40,4 @@ def test_a_subquery_that_spark_can_not_take_apart_is_refused_by_name() -> None:
     found = translate(Exception(_JAVA.format(cause=cause)))
     assert (found.code, found.sqlstate) == ("002031", "42601")
     assert "Unsupported subquery type" in found.message and "c0#1L" not in found.message
-    assert "derived table" in found.text
+    assert "WITH clause" in found.text

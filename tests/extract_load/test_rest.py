@@ -101,7 +101,7 @@ def test_a_busy_server_is_asked_again_when_it_says(web: Web) -> None:
     assert given(extractor) == [1, 2, 3, 4, 5]
     assert waited[0] == 7 and 20 < waited[1] <= 40 and 0 <= waited[2] <= 30
     web.trouble = [(429, {"Retry-After": "90000"}, b"")]
-    with pytest.raises(SourceUnavailableError, match="come again in 90000 s"):
+    with pytest.raises(SourceUnavailableError, match="asks for a pause of 90000 s"):
         given(extractor)
     web.trouble = [(500, {}, b"")] * 5
     with pytest.raises(SourceUnavailableError, match="500") as away:

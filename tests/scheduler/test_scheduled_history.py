@@ -36,7 +36,8 @@ def history(session: Session, table: str) -> list[tuple[Any, ...]]:
     found = session.execute(
         "SELECT state, state_message, details FROM "
         f"TABLE(INFORMATION_SCHEMA.DYNAMIC_TABLE_REFRESH_HISTORY(NAME => '{session.database}.PUBLIC.{table}')) "
-        "WHERE refresh_trigger = 'SCHEDULED' ORDER BY data_timestamp"
+        # Several come within one millisecond, which is what the column has.
+        "WHERE refresh_trigger = 'SCHEDULED' ORDER BY data_timestamp, state DESC"
     )
     return [(state, message, json.loads(details or "{}")) for state, message, details in found.rows()]
 

@@ -43,7 +43,8 @@ def fields_of(metadata: bytes, value: bytes) -> list[tuple[str, bytes]] | None:
 
 def keys_in(metadata: bytes) -> tuple[str, ...]:
     """The names that objects may have, by their ids."""
-    return _kept_keys(metadata) if len(metadata) <= _KEPT_BYTES else _keys_in(metadata)
+    # PySpark gives a bytearray, which is no key of a cache.
+    return _kept_keys(bytes(metadata)) if len(metadata) <= _KEPT_BYTES else _keys_in(metadata)
 
 
 def _keys_in(metadata: bytes) -> tuple[str, ...]:
@@ -112,7 +113,7 @@ def _field(metadata: bytes, value: bytes, key: str) -> bytes | None:
         raise ValueError("a value that ends too early")
     numbers = value[ids:offsets]
     find = _kept_index if len(metadata) + len(numbers) <= _KEPT_BYTES else _index_of
-    index = find(metadata, numbers, width, key)
+    index = find(bytes(metadata), bytes(numbers), width, key)
     if index is None:
         return None
     return _child_at(value, offsets + offset_width * (size + 1), offsets + offset_width * index, offset_width)

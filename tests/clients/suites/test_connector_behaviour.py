@@ -19,8 +19,6 @@ from connection import DATABASE, connect
 from snowflake.connector import ProgrammingError
 from snowflake.connector.pandas_tools import write_pandas
 
-from tests.support.waiting import DEADLINE
-
 VALUES = """
 SELECT 1.50::NUMBER(10, 2) AS a, 12345678901234567890::NUMBER(38, 0) AS b, 1.5::FLOAT AS c, TRUE AS d, NULL AS e,
        '2024-01-31'::DATE AS f, '10:11:12.123456'::TIME AS g, '2024-01-31 10:00:00.123456'::TIMESTAMP_NTZ AS h,
@@ -380,7 +378,7 @@ def test_a_connection_for_many_threads(orders: str) -> None:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(DEADLINE)
+            thread.join(600)
     assert sorted(found) == [number + 3 for number in range(8)]
 
 

@@ -194,10 +194,10 @@ def test_pseudonyms_are_the_person_as_well(account: Account, session: Session) -
 @pytest.mark.parametrize(
     ("request_", "message"),
     [
-        ({}, "name a column with a value, a value, or a condition"),
+        ({}, "Expected columns with values, values, or conditions"),
         ({"columns": {"customers.nr": 1}}, "Column 'customers.nr' does not exist"),
         ({"columns": {"nobody.id": 1}}, "NOBODY"),
-        ({"columns": {"id": 1}}, "write table.column"),
+        ({"columns": {"id": 1}}, "Expected table.column"),
         ({"who": "ada@example.org"}, "a JSON object with columns, values, conditions, keep"),
     ],
 )

@@ -59,6 +59,13 @@ KINDS: dict[str, tuple[str, str, str]] = {
     "DATA_PRODUCT": (
         "dp", f"CREATE DATA PRODUCT dp DOCUMENTATION = '{SIGNED}' OBJECTS = (t) {COMMENT}", "USAGE",
     ),
+    "MASKING_POLICY": (
+        "mp", f"CREATE MASKING POLICY mp AS (v VARCHAR) RETURNS VARCHAR -> '{WITH_PASSWORD}' {COMMENT}", "APPLY",
+    ),
+    "ROW_ACCESS_POLICY": (
+        "rp", f"CREATE ROW ACCESS POLICY rp AS (v VARCHAR) RETURNS BOOLEAN -> v <> '{WITH_PASSWORD}' {COMMENT}",
+        "APPLY",
+    ),
     "TAG": ("tg", f"CREATE TAG tg ALLOWED_VALUES '{WITH_PASSWORD}' {COMMENT}", "APPLY"),
 }  # fmt: skip
 """By the word that GET_DDL has for the kind: the name, the statement, and a privilege that shows the object."""

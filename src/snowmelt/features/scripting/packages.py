@@ -9,7 +9,7 @@ from importlib import metadata
 
 from snowmelt.core import errors
 
-_PACKAGE = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]]*\])?\s*((?:[=<>!~].*)?)\Z")
+_PACKAGE = re.compile(r"\s*+([A-Za-z0-9][A-Za-z0-9._-]*+)\s*+(?:\[[^\]]*+\]\s*+)?((?:[=<>!~].*)?)\Z")
 _CLAUSE = re.compile(r"\s*(===?|=|!=|~=|>=|<=|>|<)\s*(\d+(?:\.\d+)*)(\.\*)?\s*\Z")
 _OWN = frozenset({"snowflake-snowpark-python", "python"})
 """What the server answers itself."""
