@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -220,7 +221,7 @@ class _Round:
                 if id not in ids and id in tables and ids & standing.frontier.keys():
                     ids.add(id)
                     found = True
-        for id in ids & dynamic.keys():
+        for id in _upstream_first({id: dynamic[id].frontier.keys() for id in ids & dynamic.keys()}):
             item = tables[id]
             if dynamic[id].operator_states and (id in self._look.held or id in self._look.rows):
                 # What it keeps between refreshes has rows, too: it is made anew.
@@ -256,6 +257,12 @@ class _Round:
             if done < BATCH:
                 break
         self._account.state.rewrite()
+
+
+def _upstream_first(sources: Mapping[str, Iterable[str]]) -> list[str]:
+    """Tables behind those that they read: one that is made anew later leaves its readers at a version that goes."""
+    order = TopologicalSorter({id: sorted(set(read) & sources.keys()) for id, read in sorted(sources.items())})
+    return list(order.static_order())
 
 
 def _is_dynamic(table: CatalogObject) -> bool:
