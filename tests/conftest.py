@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 import structlog
+from hypothesis import HealthCheck
+from hypothesis import settings as hypothesis_settings
 
 from snowmelt.accounts import open_account
 from snowmelt.core.config import QuickMode, QuickSettings, Settings
@@ -29,6 +31,15 @@ SPARK = {
 # With one compiler Java keeps 48 MB for compiled code, which thousands of tests in one process fill; with two it
 # keeps 240. The programs that tests start have this from here too.
 os.environ["SPARK_SUBMIT_OPTS"] = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
+
+
+# How long an example takes says how busy the machine is, and nothing of the code. What else the profile has (in CI no
+# chance) stays.
+_GIVEN = hypothesis_settings.get_profile(hypothesis_settings.get_current_profile_name())
+hypothesis_settings.register_profile(
+    "busy", _GIVEN, deadline=None, suppress_health_check=[*_GIVEN.suppress_health_check, HealthCheck.too_slow]
+)
+hypothesis_settings.load_profile("busy")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

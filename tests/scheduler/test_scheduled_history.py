@@ -15,6 +15,7 @@ from snowmelt.runtime.account import Account
 from snowmelt.runtime.incremental import filling
 from snowmelt.runtime.session import Session
 from snowmelt.scheduler.ports import FailedRefresh, RefreshEnd, RefreshRequest
+from tests.support.dynamic_tables import table_id
 
 
 @pytest.fixture
@@ -22,14 +23,6 @@ def scheduled(account: Account) -> Iterator[ScheduledTables]:
     found = ScheduledTables(account)
     yield found
     found._session.close()
-
-
-def table_id(session: Session, name: str) -> str:
-    with session.account.state.read() as state:
-        return next(
-            id for id in state.dynamic.all()
-            if (table := state.catalog.by_id(id)) is not None and str(table.name) == f"{session.database}.PUBLIC.{name}"
-        )  # fmt: skip
 
 
 def history(session: Session, table: str) -> list[tuple[Any, ...]]:

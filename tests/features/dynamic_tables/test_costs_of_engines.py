@@ -11,6 +11,7 @@ from snowmelt.core.config import QuickMode
 from snowmelt.ivm.cost import ComputeEngine
 from snowmelt.runtime.session import Session
 from snowmelt.state.dynamic_model import RefreshCosts
+from tests.support.dynamic_tables import table_id
 
 _QUERY = "SELECT k, COUNT(*) AS n, SUM(v) AS total FROM s GROUP BY k"
 _HISTORY = "SELECT * FROM TABLE(INFORMATION_SCHEMA.DYNAMIC_TABLE_REFRESH_HISTORY(NAME => 'D')) ORDER BY data_timestamp"
@@ -62,8 +63,8 @@ def test_the_choice_follows_what_was_measured(sums: Session, milliseconds: float
     account = sums.account
     engine = account.engine
     sums.execute("INSERT INTO s SELECT SEQ4() % 7, SEQ4() FROM TABLE(GENERATOR(ROWCOUNT => 60000))")
+    id = table_id(sums, "D")
     with account.state.begin() as state:
-        id = next(iter(dict(state.dynamic.records())))
         costs = RefreshCosts(
             full_ms=60, full_rows=60_000, incremental_ms=30, incremental_rows=10,
             full_engine=ComputeEngine.QUICK, incremental_engine=ComputeEngine.QUICK,
