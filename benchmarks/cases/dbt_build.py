@@ -10,7 +10,9 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
-from benchmarks.cases.life import serving
+import httpx
+
+from benchmarks.cases.life import await_that, serving
 from benchmarks.measuring import Aim, Outcome, side_by_side
 from benchmarks.workbench import Workbench
 from tests.clients.environments import client_command, client_environment
@@ -53,6 +55,8 @@ def _building(
     (data / "snowmelt.toml").write_text(settings, encoding="utf-8")
     bench.step(f"{name} starts")
     process, url = stack.enter_context(serving(data))
+    # Spark's start beside the builds would be taken for theirs.
+    await_that(lambda: httpx.get(f"{url}/healthz", timeout=60).status_code == 200)
     dbt = str(client_command("dbt", "dbt"))
     variables = {
         **client_environment(), "HOME": str(folder), "SNOWMELT_PORT": url.rsplit(":", 1)[1],

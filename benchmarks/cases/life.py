@@ -55,7 +55,7 @@ def restart(bench: Workbench) -> Outcome:
             with closing(RemoteSession.of_directory(url, data)) as session:
                 assert session.execute("SELECT COUNT(*) FROM t0").rows() == [(1,)]
                 answers.append((time.monotonic() - began) * 1000)
-            _await(lambda url=url: httpx.get(f"{url}/healthz", timeout=60).status_code == 200)
+            await_that(lambda url=url: httpx.get(f"{url}/healthz", timeout=60).status_code == 200)
             ready.append((time.monotonic() - began) * 1000)
             process.send_signal(signal.SIGKILL)
     measures = (
@@ -130,17 +130,18 @@ def _cancelled(bench: Workbench, statement: str) -> float:
     thread = threading.Thread(target=execute)
     thread.start()
     engine = bench.account.engine
-    _await(lambda: (run := session.running) is not None and engine.is_busy(run.tag))
+    await_that(lambda: (run := session.running) is not None and engine.is_busy(run.tag))
     tag = session.running.tag if session.running is not None else ""
     began = time.monotonic()
     session.cancel()
     thread.join(_PATIENCE)
-    _await(lambda: not engine.is_busy(tag))
+    await_that(lambda: not engine.is_busy(tag))
     assert failed == ["000604"], failed
     return (time.monotonic() - began) * 1000
 
 
-def _await(condition: Callable[[], bool]) -> None:
+def await_that(condition: Callable[[], bool]) -> None:
+    """Returns once it is so."""
     pause = threading.Event()
     until = time.monotonic() + _PATIENCE
     while not condition():

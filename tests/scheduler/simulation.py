@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import heapq
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from snowmelt.scheduler.graph import DynamicTable, LagGraph, Round, SchedulingState, TickPlan
+from snowmelt.scheduler.graph import DynamicTable, LagGraph, Member, Round, SchedulingState, TickPlan
 from snowmelt.scheduler.progress import RoundProgress
 from snowmelt.scheduler.tick import tick
 
@@ -37,7 +37,8 @@ class Simulation:
     def __post_init__(self) -> None:
         self._random = random.Random(self.seed)
         self._ends: list[tuple[datetime, str]] = []
-        self._ready: list[tuple[datetime, str]] = []
+        self._ready: list[tuple[datetime, datetime, str]] = []
+        """A heap: the refresh whose lag runs out first is first. Then since when it is ready."""
         self._rounds: dict[str, RoundProgress] = {}
         self._at: dict[str, set[datetime]] = {
             id_: {t.data_timestamp} if t.data_timestamp else set() for id_, t in self.tables.items()
@@ -89,7 +90,9 @@ class Simulation:
         if woken or due or (idle and self._replan):
             self._tick()
         while self._ready and len(self._running) < self.parallel:
-            self._start(heapq.heappop(self._ready)[1])
+            _, since, id_ = heapq.heappop(self._ready)
+            if not self._renews(since, id_):
+                self._start(since, id_)
 
     def _tick(self) -> None:
         self.ticks += 1
@@ -115,11 +118,32 @@ class Simulation:
             assert table.state is SchedulingState.ACTIVE
             self._rounds[member.table] = progress
             self.change(member.table, refreshing=round_.data_timestamp, working=member.working)
-        for member in progress.first():
-            heapq.heappush(self._ready, (self.now, member.table))
+        self._make_ready(progress.first())
 
-    def _start(self, id_: str) -> None:
+    def _make_ready(self, members: Sequence[Member]) -> None:
+        for member in members:
+            target = member.completion_target or datetime.max.replace(tzinfo=UTC)
+            heapq.heappush(self._ready, (target, self.now, member.table))
+
+    def _renews(self, since: datetime, id_: str) -> bool:
+        """What waited for long is begun anew at a later data timestamp, as the runner does it."""
+        progress = self._rounds[id_]
+        patience = progress.patience(id_)
+        if patience is None or self.now - since <= patience or not progress.waits(id_):
+            return False
+        rest = progress.split(self.now)
+        if rest is None:
+            return False
+        for table in rest.tables:
+            self.change(table, refreshing=None)
+        self._ready = [entry for entry in self._ready if entry[2] not in rest.tables]
+        heapq.heapify(self._ready)
+        self._begin(rest)
+        return id_ in rest.tables
+
+    def _start(self, since: datetime, id_: str) -> None:
         table = self.tables[id_]
+        self._rounds[id_].begin(id_)
         assert id_ not in self._running
         for read in table.upstream:
             if self.tables[read].state is not SchedulingState.DISABLED:
@@ -127,7 +151,7 @@ class Simulation:
         self._running.add(id_)
         took = self.longest[id_] * self._random.uniform(0.8, 1.0)
         heapq.heappush(self._ends, (self.now + took, id_))
-        self.change(id_, durations=(*table.durations, took)[-MEASURED:])
+        self.change(id_, durations=(*table.durations, self.now - since + took)[-MEASURED:])
 
     def _end(self, id_: str) -> bool:
         table, progress = self.tables[id_], self._rounds[id_]
@@ -152,8 +176,7 @@ class Simulation:
                 self.change(id_, worked=stamp)
             self.change(id_, data_timestamp=stamp, failures=0)
             self._record(id_, stamp, "SUCCEEDED")
-            for member in progress.succeeded(id_):
-                heapq.heappush(self._ready, (self.now, member.table))
+            self._make_ready(progress.succeeded(id_))
         return id_ in self._plan.waiting_for
 
     def _bases(self, id_: str) -> set[str]:

@@ -337,6 +337,41 @@ def test_a_thousand_tables_due_at_once_make_few_ticks() -> None:
     assert catalog.loads <= 3
 
 
+def test_what_waited_long_for_a_worker_gets_a_newer_data_timestamp() -> None:
+    """All but what reads a table that has begun; those that read each other keep sharing one."""
+    gate = Gate()
+    catalog, refresher = fakes(
+        table("first", lag=MINUTE / 2), table("reader", "first"), table("low"), table("high", "low"), table("alone"),
+        first=gate,
+    )  # fmt: skip
+    for name in ("first", "low", "alone"):
+        catalog.change(name, sources=("base",))
+    clock = ManualClock(NOON)
+    with running(catalog, refresher, clock, max_parallel=1):
+        refresher.await_started("first")
+        clock.advance(MINUTE / 10)
+        gate.open()
+        for name in ("reader", "high", "alone"):
+            catalog.await_successes(name)
+    found = {request.table: request.data_timestamp for request in catalog.succeeded}
+    assert found == {
+        "first": NOON, "reader": NOON, **dict.fromkeys(("low", "high", "alone"), NOON + MINUTE / 10)
+    }  # fmt: skip
+
+
+def test_what_reads_a_table_that_is_fresh_already_stays_at_its_data_timestamp() -> None:
+    gate = Gate()
+    fresh = table("fresh", lag=MINUTE / 2, data_timestamp=NOON, attempted=NOON)
+    catalog, refresher = fakes(table("first", lag=MINUTE / 2), fresh, table("reader", "fresh"), first=gate)
+    clock = ManualClock(NOON)
+    with running(catalog, refresher, clock, max_parallel=1):
+        refresher.await_started("first")
+        clock.advance(MINUTE / 10)
+        gate.open()
+        catalog.await_successes("reader")
+    assert {request.table: request.data_timestamp for request in catalog.succeeded} == {"first": NOON, "reader": NOON}
+
+
 def test_commits_are_looked_at_only_when_they_make_something_due() -> None:
     """The first one after quiet times refreshes at once; those that follow wait, and cost no look at the catalog."""
     idle = table("a", data_timestamp=NOON, sources=("base",))

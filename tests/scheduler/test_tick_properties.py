@@ -81,6 +81,36 @@ def test_overload_and_failures_break_nothing(world: Simulation, parallel: int, d
     assert world.ticks <= 8 * 40 * 12
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.integers(2, 60), st.integers(10, 60), st.floats(0.05, 0.6), st.integers(1, 3), st.floats(1, 5))
+def test_many_tables_over_one_source_keep_their_lag_with_few_workers(
+    number: int, lag: int, share: float, parallel: int, pause: float
+) -> None:
+    """All of them take up to 0.6 of the lag. Those that wait for a worker get a newer data timestamp, so that each
+    needs to be refreshed once in a period, and what a period costs is what decides."""
+    longest = timedelta(seconds=lag * share * parallel / number)
+    if longest > timedelta(seconds=lag / 16):
+        return
+    tables = {
+        f"t{n}": DynamicTable(
+            id=f"t{n}",
+            name=f"t{n}",
+            target_lag=timedelta(seconds=lag),
+            sources=("base",),
+            data_timestamp=START,
+        )
+        for n in range(number)
+    }
+    world = Simulation(tables, dict.fromkeys(tables, longest), parallel=parallel)
+    world.run(3 * lag)
+    world.lags.clear()
+    for _ in range(int(5 * lag / pause)):
+        world.run(pause)
+        world.commit("base")
+    assert max(max(found) for found in world.lags.values()) <= timedelta(seconds=lag)
+    assert all("SKIPPED" not in world.states(table)[-3:] for table in tables)
+
+
 @settings(max_examples=100, deadline=None)
 @given(worlds(feasible=False))
 def test_tables_nobody_needs_are_never_refreshed(world: Simulation) -> None:

@@ -77,6 +77,10 @@ class Member:
     expected_duration: timedelta
     working: bool = False
     """Something it is computed from has a commit that it does not show yet."""
+    lag: timedelta | None = None
+    """What its age is held to; None for a table that is held to nothing."""
+    bound: bool = False
+    """It reads a table that stands at the data timestamp already: the round can get no other one."""
 
 
 @dataclass(frozen=True, slots=True)

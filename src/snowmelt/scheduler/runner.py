@@ -252,8 +252,28 @@ class RefreshRunner(DecidingLoop[_Committed | _Begun | _Finished]):
     def _dispatch(self) -> None:
         while self._ready and len(self._running) < self._max_parallel:
             _, _, progress, request = heapq.heappop(self._ready)
+            if self._is_renewed(progress, request):
+                continue
+            progress.begin(request.table)
             self._running.add(request.table)
             self._pool.submit(self._refresh, progress, request)
+
+    def _is_renewed(self, progress: RoundProgress, request: RefreshRequest) -> bool:
+        """Gives those that waited for a worker for too long a newer data timestamp: whether this table is one of them.
+
+        Otherwise the last of many tables would show data that was old already when its refresh began.
+        """
+        now = self._clock.now()
+        patience = progress.patience(request.table)
+        if patience is None or now - request.ready_at <= patience or not progress.waits(request.table):
+            return False
+        rest = progress.split(now)
+        if rest is None:
+            return False
+        self._ready = [entry for entry in self._ready if entry[3].table in entry[2].unfinished]
+        heapq.heapify(self._ready)
+        self._begin(rest)
+        return request.table not in progress.unfinished
 
     def _finished(self, message: _Finished) -> bool:
         """Go on with the round; whether a table that is due waited for this."""

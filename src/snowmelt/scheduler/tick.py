@@ -212,6 +212,8 @@ def _round(
                 completion_target=targets.get(table),
                 expected_duration=expected_duration(shape.tables[table].durations) * MICROSECOND,
                 working=table in unseen,
+                lag=lags.get(table),
+                bound=not members.issuperset(shape.upstream[table]),
             )
             for table in order
         ),
