@@ -53,7 +53,7 @@ $(CONSOLE): $(CONSOLE_SOURCES) $(NODE_MODULES)
 	$(NPM) run --silent build -- --logLevel warn
 	@touch $@
 
-$(READY): $(CONSOLE) src/snowmelt/engine/jars.lock src/snowmelt/ingest/cdc/jars.lock src/snowmelt/ingest/cdc/binlog/jars.lock src/snowmelt/ingest/cdc/kafka/jars.lock $(PROJECT)
+$(READY): $(CONSOLE) src/snowmelt/engine/jars.lock src/snowmelt/engine/object_stores/jars.lock src/snowmelt/ingest/cdc/jars.lock src/snowmelt/ingest/cdc/binlog/jars.lock src/snowmelt/ingest/cdc/kafka/jars.lock $(PROJECT)
 	$(BIN)/python -c 'import sys; from snowmelt.engine.jars import main; sys.exit(main())'
 	@touch $@
 

@@ -230,6 +230,8 @@ class Settings(BaseModel):
     Default: `tables` inside the data directory."""
     storage_options: dict[str, str] = Field(default_factory=dict)
     """Options for the object store, as delta-rs names them. Secrets belong in the environment."""
+    store_cache_bytes: int = Field(default=10 << 30, ge=64 << 20)
+    """How much of an object store's files may lie in the data directory as well, for quick reads."""
     state_url: str | None = None
     """SQLAlchemy URL of the state store. Default: SQLite inside the data directory."""
     spark: dict[str, str] = Field(default_factory=dict)

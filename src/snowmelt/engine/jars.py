@@ -27,16 +27,20 @@ from pathlib import Path
 from snowmelt.core.errors import SnowmeltError, configuration
 
 MINIMUM_JAVA = 17
-_LOCKS = ("snowmelt.engine", "snowmelt.ingest.cdc", "snowmelt.ingest.cdc.binlog", "snowmelt.ingest.cdc.kafka")
+_LOCKS = (
+    "snowmelt.engine", "snowmelt.engine.object_stores", "snowmelt.ingest.cdc", "snowmelt.ingest.cdc.binlog",
+    "snowmelt.ingest.cdc.kafka",
+)  # fmt: skip
 """The packages that have a `jars.lock`."""
 
-_LOCK_LINE = re.compile(r"([\w.-]+):([\w.-]+):([\w.-]+)\s+([0-9a-f]{64})")
+_LOCK_LINE = re.compile(r"([\w.-]+):([\w.-]+):([\w.-]+)(?::([\w.-]+))?\s+([0-9a-f]{64})")
 _IVY_DEPENDENCY = (
     '<dependency org="{jar.group}" name="{jar.artifact}" rev="{jar.version}"'
-    ' transitive="false" conf="default->master"/>'
+    ' transitive="false" conf="default->master">{artifact}</dependency>'
 )
+_IVY_CLASSIFIER = '<artifact name="{jar.artifact}" type="jar" ext="jar" m:classifier="{jar.classifier}"/>'
 _IVY_MODULE = """\
-<ivy-module version="2.0"><info organisation="snowmelt" module="jars"/>
+<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven"><info organisation="snowmelt" module="jars"/>
 <configurations><conf name="default"/></configurations>
 <dependencies>{dependencies}<conflict org="*" module="*" manager="all"/></dependencies></ivy-module>
 """
@@ -54,14 +58,16 @@ class Jar:
     artifact: str
     version: str
     sha256: str
+    classifier: str = ""
+    """Which of several jars of the same coordinate, for the few that need one."""
 
     @property
     def coordinate(self) -> str:
-        return f"{self.group}:{self.artifact}:{self.version}"
+        return ":".join(part for part in (self.group, self.artifact, self.version, self.classifier) if part)
 
     @property
     def file_name(self) -> str:
-        return f"{self.artifact}-{self.version}.jar"
+        return "-".join(part for part in (self.artifact, self.version, self.classifier) if part) + ".jar"
 
     @property
     def marker_name(self) -> str:
@@ -78,7 +84,8 @@ def parse_lock(text: str) -> tuple[Jar, ...]:
         match = _LOCK_LINE.fullmatch(line)
         if match is None:
             raise configuration(f"jars.lock line {number} is not 'group:artifact:version sha256': {line}")
-        jars.append(Jar(*match.groups()))
+        group, artifact, version, classifier, sha256 = match.groups()
+        jars.append(Jar(group, artifact, version, sha256, classifier or ""))
     return tuple(jars)
 
 
@@ -215,12 +222,15 @@ def _fetch(folder: Path, jars: Sequence[Jar], report: Callable[[str], None]) -> 
 def _retrieve(java: Path, scratch: Path, folder: Path, jars: Sequence[Jar]) -> Path:
     """Let Ivy download `jars` below `scratch`; return the folder that then holds every one of them."""
     module = scratch / "ivy.xml"
-    dependencies = "\n".join(_IVY_DEPENDENCY.format(jar=jar) for jar in jars)
+    dependencies = "\n".join(
+        _IVY_DEPENDENCY.format(jar=jar, artifact=_IVY_CLASSIFIER.format(jar=jar) if jar.classifier else "")
+        for jar in jars
+    )
     module.write_text(_IVY_MODULE.format(dependencies=dependencies), encoding="utf-8")
     downloads = scratch / "jars"
     command: list[str | Path] = [java, "-jar", _ivy_jar(), "-ivy", module, "-cache", scratch / "cache"]
     # Some jars are declared as bundles of OSGi.
-    command += ["-types", "jar", "bundle", "-retrieve", f"{downloads}/[artifact]-[revision].[ext]"]
+    command += ["-types", "jar", "bundle", "-retrieve", f"{downloads}/[artifact]-[revision](-[classifier]).[ext]"]
     answer = subprocess.run(command, capture_output=True, text=True, check=False)
     absent = [jar.coordinate for jar in jars if not (downloads / jar.file_name).is_file()]
     if absent:

@@ -107,7 +107,8 @@ class Engine:
         self._functions = token_key, self.code, python_memory
         self._made = settings, work_dir, storage_uri, cancel_seconds, silence_seconds, self._cancelled
         self._settings = quick or QuickSettings()
-        root = local_path(storage_uri) if storage_uri.startswith(("file://", "/")) else None
+        folder = local_path(storage_uri).rstrip("/")
+        root = folder if folder.startswith("/") else None
         self._quick = QuickLane(
             memory=self._settings.memory, seconds=self._settings.seconds, root=root, code=(self.code, python_memory)
         )

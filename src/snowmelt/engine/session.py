@@ -15,7 +15,7 @@ from snowmelt.core import errors
 from snowmelt.core.lazy import lazy_imports
 from snowmelt.core.watching import Progress
 from snowmelt.engine.archive import with_archive
-from snowmelt.engine.jars import ensure_jars, require_java
+from snowmelt.engine.jars import ensure_jars, locked_jars, require_java
 from snowmelt.engine.pools import pools_xml
 from snowmelt.sql import arithmetic
 
@@ -90,6 +90,9 @@ LIGHT = {
     "spark.sql.lightweightPlanChangeValidation": "false",
 }
 
+_OBJECT_STORES = "snowmelt.engine.object_stores"
+_IN_S3 = "spark.hadoop.fs.s3.impl"
+"""A setting that is there when tables lie in S3."""
 _RULES = "org.apache.spark.sql.catalyst.optimizer."
 _EARLY_WORK = f"{_RULES}ConvertToLocalRelation"
 """It computes in the optimiser, row by row, what the tasks are about to do."""
@@ -133,11 +136,13 @@ def start(settings: Mapping[str, str], work_dir: Path) -> SparkSession:
     pools = work_dir / "spark-pools.xml"
     pools.parent.mkdir(parents=True, exist_ok=True)
     pools.write_text(pools_xml(), encoding="utf-8")
+    # Last, so that Java's archive holds for what stands before them.
+    needed = [*ensure_jars(), *(ensure_jars(jars=locked_jars(_OBJECT_STORES)) if _IN_S3 in chosen else ())]
     if chosen["spark.master"].startswith("local"):
-        chosen = {**_LOCAL, **with_archive(chosen, java, ensure_jars())}
+        chosen = {**_LOCAL, **with_archive(chosen, java, needed)}
     else:
         more = [settings["spark.jars"]] if settings.get("spark.jars") else []
-        chosen["spark.jars"] = ",".join([*(str(path) for path in ensure_jars()), *more])
+        chosen["spark.jars"] = ",".join([*map(str, needed), *more])
     chosen |= {
         "spark.scheduler.allocation.file": pools.resolve().as_uri(),
         "spark.sql.warehouse.dir": (work_dir / "spark-warehouse").resolve().as_uri(),

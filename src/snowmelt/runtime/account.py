@@ -53,7 +53,8 @@ from snowmelt.state.journal import QueryJournal
 from snowmelt.state.model import Warehouse
 from snowmelt.state.store import StateStore
 from snowmelt.storage.key_filters import KeyFilters
-from snowmelt.storage.layout import StorageRoot
+from snowmelt.storage.layout import CACHE_FOLDER, StorageRoot
+from snowmelt.storage.reaching import check_store
 from snowmelt.storage.table import DeltaStore
 
 _log = structlog.get_logger(__name__)
@@ -91,12 +92,18 @@ class Account:
             self._closing.callback(ownership.release)
             self.state = StateStore.open(settings.state_url or f"sqlite:///{data_dir / 'state.db'}", clock)
             self._closing.callback(self.state.close)
-            root = settings.storage_root or str(data_dir / "tables")
-            self.store = DeltaStore(StorageRoot(root, settings.storage_options))
+            root = StorageRoot(
+                settings.storage_root or str(data_dir / "tables"), settings.storage_options,
+                cache=data_dir / CACHE_FOLDER, cache_bytes=settings.store_cache_bytes,
+            )  # fmt: skip
+            self._closing.callback(root.close)
+            if root.address is not None:
+                check_store(root.address)
+            self.store = DeltaStore(root)
             self._closing.callback(self.store.close)
             self.token_key = tokens.load_key(data_dir)
             self.engine = Engine(
-                settings.spark,
+                {**(root.address.for_spark() if root.address is not None else {}), **settings.spark},
                 data_dir / SPARK_FOLDER,
                 self.store.root.uri_of(""),
                 self.token_key,

@@ -34,7 +34,7 @@ def are_better_in_a_file(rows: pa.Table, columns: Sequence[Column]) -> bool:
 
 def new_folder(run: Run) -> tuple[str, Path]:
     """A folder that is there until the statement ends, and a name for what lies in it."""
-    folder = run.account.store.root.path(f"{STAGING}{uuid.uuid4().hex}")
+    folder = run.account.store.root.scratch / f"{STAGING}{uuid.uuid4().hex}"
     folder.mkdir(parents=True)
     name = folder.name.replace("-", "_")
     run.staged[name] = folder

@@ -28,7 +28,7 @@ from snowmelt.core.faults import reached
 from snowmelt.core.lazy import lazy_imports
 from snowmelt.storage.columns import FOOTERS
 from snowmelt.storage.commits import AppTransaction, CommitTag
-from snowmelt.storage.log import Action, LocalLogStore, TransactionLog, commit_name, format_actions
+from snowmelt.storage.log import Action, TransactionLog
 from snowmelt.storage.origins import ORIGINS, one_dictionary
 from snowmelt.storage.parquet import write_parquet
 from snowmelt.storage.schema import as_type
@@ -106,7 +106,6 @@ def discard_added(folder: Path, actions: Iterable[Action]) -> None:
 
 def commit_append(
     log: TransactionLog,
-    store: LocalLogStore,
     adds: Sequence[Action],
     rows: int,
     tag: CommitTag,
@@ -125,11 +124,10 @@ def commit_append(
     }
     applied = [{"txn": {"appId": one.app_id, "version": one.version, "lastUpdated": now}} for one in app_transactions]
     actions: list[Action] = [{"commitInfo": info}, *applied, *adds]
-    content = format_actions(actions)
     while True:
         version = log.latest() + 1
         try:
-            store.put_new(commit_name(version), content)
+            log.store.put_commit(version, actions)
         except FileExistsError:
             # Another tool was quicker. New files conflict with nothing but a change of the table itself.
             if any("metaData" in action or "protocol" in action for action in log.actions(version)):

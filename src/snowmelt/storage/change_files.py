@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from snowmelt.storage.append import conform
-from snowmelt.storage.columns import local_path
+from snowmelt.storage.columns import readable_path
 from snowmelt.storage.feed import CHANGE_TYPE, COMMIT_VERSION, feed_schema
 from snowmelt.storage.log import Action, TransactionLog
 from snowmelt.storage.origins import KEPT_TAG, ORIGINS, born_in, kept_origins, with_origins
@@ -97,7 +97,7 @@ def feed_of_files(
 
 def _file_batches(uri: str, kind: str | None, version: int, target: pa.Schema) -> Iterator[pa.RecordBatch]:
     """`kind`: what happened to all rows of the file; None if the file says it of each."""
-    with pq.ParquetFile(local_path(uri)) as opened:
+    with pq.ParquetFile(readable_path(uri)) as opened:
         present = set(opened.schema_arrow.names)
         wanted = [name for name in target.names if name in present]
         # A file that has none of the columns still has rows, which any other column counts.
@@ -164,7 +164,7 @@ def _commit_rows(
 
 
 def _rows(uri: str, schema: pa.Schema, location: str) -> pa.Table:
-    with pq.ParquetFile(local_path(uri)) as opened:
+    with pq.ParquetFile(readable_path(uri)) as opened:
         rows = _in_schema(opened, schema, location)
         return with_origins(rows, _name(uri), kept_origins(opened))
 
@@ -183,7 +183,7 @@ def _images(
     uri: str, version: int, schema: pa.Schema, location: str, *, inserts: bool
 ) -> tuple[pa.Table, bool]:  # fmt: skip
     """The rows of a file of the change feed, and whether it knows where they were born."""
-    with pq.ParquetFile(local_path(uri)) as opened:
+    with pq.ParquetFile(readable_path(uri)) as opened:
         rows = _in_schema(opened, schema, location)
         kinds = opened.read([CHANGE_TYPE]).column(CHANGE_TYPE).cast(pa.string())
         origins = kept_origins(opened)

@@ -18,10 +18,10 @@ from deltalake import DeltaTable
 
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.faults import reached
-from snowmelt.storage.durable import flush
+from snowmelt.storage.flushing import flush
 from snowmelt.storage.handles import Handle
 from snowmelt.storage.layout import LOG_FOLDER
-from snowmelt.storage.log import LocalLogStore, commit_name, pointed_checkpoint
+from snowmelt.storage.log import LocalLogStore, LogStore, ObjectLogStore, commit_name, pointed_checkpoint
 from snowmelt.storage.properties import CHECKPOINT_INTERVAL
 
 _log = structlog.get_logger(__name__)
@@ -48,10 +48,7 @@ class Checkpoints:
 
 def make_checkpoint(handle: Handle, version: int) -> None:
     try:
-        if isinstance(handle.log.store, LocalLogStore):
-            _make_locally(handle, handle.log.store.folder, version)
-        else:
-            handle.at(version).create_checkpoint()
+        _make(handle, version)
     except Exception:
         # A checkpoint is only ever an optimisation; the table may also be gone by now.
         _log.warning("checkpoint failed", location=handle.location, version=version, exc_info=True)
@@ -60,55 +57,73 @@ def make_checkpoint(handle: Handle, version: int) -> None:
             handle.mend()
 
 
-def _make_locally(handle: Handle, log: Path, version: int) -> None:
+def _make(handle: Handle, version: int) -> None:
     """Makes the checkpoint beside the table, and gives it its place in the log when it is complete.
 
     Tables keep removed files for a hundred years as far as other tools can see, so that none of them vacuums. A
     checkpoint would name each of them for as long: one that is made every hundred commits would grow without end. So
     they are left out. Nobody here reads them from it, and who vacuums from outside goes by the age of files.
     """
-    name = f"{version:020d}.checkpoint.parquet"
-    if (log / name).exists():
+    name, store = f"{version:020d}.checkpoint.parquet", handle.log.store
+    if store.exists(name):
         return
-    draft = Path(handle.uri) / f"{DRAFTS}{uuid.uuid4().hex}"
+    draft = handle.folder.path / f"{DRAFTS}{uuid.uuid4().hex}"
     try:
         copy = draft / LOG_FOLDER
-        _link_log(log, copy, version)
+        _copy_log(store, copy, version)
         DeltaTable(str(draft), version=version).create_checkpoint()
         rows = _leave_out_removed(copy / name)
         pointer = copy / "_last_checkpoint"
         content = json.loads(pointer.read_bytes()) | {"size": rows, "sizeInBytes": (copy / name).stat().st_size}
         pointer.write_text(json.dumps(content))
-        for path in (copy / name, pointer):
-            flush(path)
         reached("checkpoint-drafted")
-        with contextlib.suppress(FileExistsError):
-            os.link(copy / name, log / name)
-        reached("checkpoint-linked")
-        if pointed_checkpoint(LocalLogStore(log.parent)) < version:
-            pointer.replace(log / pointer.name)
-            # Spark keeps a checksum beside the pointer it wrote, and would refuse the one just put in its place.
-            (log / "._last_checkpoint.crc").unlink(missing_ok=True)
+        if isinstance(store, LocalLogStore):
+            _place(store, copy / name, pointer, version)
+        elif isinstance(store, ObjectLogStore):
+            _put(store, copy / name, pointer, version)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def _link_log(log: Path, copy: Path, version: int) -> None:
-    """Copies the part of the log that describes the table at that version, by hard links."""
+def _put(store: ObjectLogStore, checkpoint: Path, pointer: Path, version: int) -> None:
+    store.upload(checkpoint.name, checkpoint)
+    reached("checkpoint-linked")
+    if pointed_checkpoint(store) < version:
+        store.put(pointer.name, pointer.read_bytes())
+        store.remove("._last_checkpoint.crc")
+
+
+def _place(store: LocalLogStore, checkpoint: Path, pointer: Path, version: int) -> None:
+    log = store.folder
+    for path in (checkpoint, pointer):
+        flush(path)
+    with contextlib.suppress(FileExistsError):
+        os.link(checkpoint, log / checkpoint.name)
+    reached("checkpoint-linked")
+    if pointed_checkpoint(store) < version:
+        pointer.replace(log / pointer.name)
+        # Spark keeps a checksum beside the pointer it wrote, and would refuse the one just put in its place.
+        (log / "._last_checkpoint.crc").unlink(missing_ok=True)
+
+
+def _copy_log(store: LogStore, copy: Path, version: int) -> None:
+    """Copies the part of the log that describes the table at that version, by hard links where there are any."""
     copy.mkdir(parents=True)
-    start = _newest_before(log, version)
-    if start >= 0:
-        os.link(log / f"{start:020d}.checkpoint.parquet", copy / f"{start:020d}.checkpoint.parquet")
-    for each in range(max(start, 0), version + 1):
-        os.link(log / commit_name(each), copy / commit_name(each))
+    start = _newest_before(store, version)
+    names = [f"{start:020d}.checkpoint.parquet"] if start >= 0 else []
+    for name in [*names, *(commit_name(each) for each in range(max(start, 0), version + 1))]:
+        if isinstance(store, LocalLogStore):
+            os.link(store.folder / name, copy / name)
+        else:
+            (copy / name).write_bytes(store.read(name))
 
 
-def _newest_before(log: Path, version: int) -> int:
+def _newest_before(store: LogStore, version: int) -> int:
     """The newest checkpoint in one file that is older than that version; -1 when there is none."""
-    pointed = pointed_checkpoint(LocalLogStore(log.parent))
-    if 0 <= pointed < version and (log / f"{pointed:020d}.checkpoint.parquet").exists():
+    pointed = pointed_checkpoint(store)
+    if 0 <= pointed < version and store.exists(f"{pointed:020d}.checkpoint.parquet"):
         return pointed
-    made = [int(match[1]) for entry in os.scandir(log) if (match := _CHECKPOINT.fullmatch(entry.name))]
+    made = [int(match[1]) for name in store.names() if (match := _CHECKPOINT.fullmatch(name))]
     return max((each for each in made if each < version), default=-1)
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from snowmelt.core.faults import reached
 from snowmelt.storage.append import TARGET_FILE_BYTES, new_file, parts, removed_on_failure, write_file
-from snowmelt.storage.durable import flush
+from snowmelt.storage.flushing import flush
 from snowmelt.storage.log import Action
 from snowmelt.storage.origins import KEPT_TAG
 from snowmelt.storage.rewrite import read_rows, removals

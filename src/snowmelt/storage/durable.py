@@ -7,13 +7,13 @@ state store flips the visible version after this, so that it never names a commi
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache, partial
 from pathlib import Path
 from urllib.parse import unquote
 
+from snowmelt.storage.flushing import flush
 from snowmelt.storage.layout import LOG_FOLDER
 from snowmelt.storage.log import Action, commit_name
 
@@ -76,12 +76,3 @@ def _flushers() -> ThreadPoolExecutor:
 def _flush_if_there(path: Path) -> None:
     with contextlib.suppress(FileNotFoundError):
         flush(path)
-
-
-def flush(path: Path) -> None:
-    """Returns when the file or folder is on disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -24,7 +24,7 @@ from snowmelt.storage.feed import in_schema
 from snowmelt.storage.first import new_metadata
 from snowmelt.storage.handles import Handle
 from snowmelt.storage.layout import StorageRoot
-from snowmelt.storage.log import Action, LocalLogStore, commit_name, format_actions
+from snowmelt.storage.log import Action
 from snowmelt.storage.origins import ORIGINS, with_origins
 from snowmelt.storage.schema import VARIANT, as_type
 from snowmelt.storage.snapshot import FileList, TableMetadata
@@ -48,11 +48,10 @@ class Reshape:
     """What existing rows get in new columns, as Python values; NULL where nothing is said."""
 
 
-def can_evolve(handle: Handle, metadata: TableMetadata) -> bool:
-    """Whether the commit can be written here: on a local disk, with nothing in the table's rules we do not know."""
+def can_evolve(metadata: TableMetadata) -> bool:
+    """Whether the commit can be written here: there is nothing in the table's rules that we do not know."""
     return (
-        isinstance(handle.log.store, LocalLogStore)
-        and not metadata.partition_columns
+        not metadata.partition_columns
         and metadata.min_writer >= 7
         and replace(metadata, features=metadata.features - {_MAPPING}).plain_features
         and not any(key.startswith("delta.constraints.") for key in metadata.configuration)
@@ -156,11 +155,9 @@ def _commit(
         }
     )
     actions += moved
-    store = handle.log.store
-    assert isinstance(store, LocalLogStore)
     version = files.version + 1
     try:
-        store.put_new(commit_name(version), format_actions(actions))
+        handle.log.store.put_commit(version, actions)
     except FileExistsError:
         raise CommitFailedError("the table was written meanwhile") from None
     return version, actions

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -12,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
+from snowmelt.storage.folders import TableFolder
 from snowmelt.storage.log import Action
 from snowmelt.storage.merging import quoted
 from snowmelt.storage.schema import as_type
@@ -45,11 +45,11 @@ def read_feed(table: DeltaTable, schema: pa.Schema, ranges: Sequence[tuple[int, 
     return pa.RecordBatchReader.from_batches(target, batches())
 
 
-def rows_changed(actions: Sequence[Action], folder: Path) -> int:
+def rows_changed(actions: Sequence[Action], folder: TableFolder) -> int:
     """How many rows the feed has of one commit, as far as that is known without reading them."""
     images = [unquote(action["cdc"]["path"]) for action in actions if "cdc" in action]
     if images:
-        return sum(pq.read_metadata(folder / path).num_rows for path in images)
+        return sum(pq.read_metadata(folder.present(path)).num_rows for path in images)
     files = [action.get("add") or action.get("remove") or {} for action in actions]
     return sum(_counted(file) for file in files if file.get("dataChange"))
 

@@ -11,16 +11,12 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
-from deltalake import Schema, TableFeatures
-from deltalake.transaction import AddAction, create_table_with_add_actions
-
 from snowmelt.core.types import SEMI_STRUCTURED, Kind
 from snowmelt.state.model import Column
 from snowmelt.storage.commits import CommitTag
 from snowmelt.storage.handles import Handle
-from snowmelt.storage.layout import StorageRoot
-from snowmelt.storage.log import Action, LocalLogStore, commit_name, format_actions
-from snowmelt.storage.properties import CONFIGURATION, HOOKS, commit_properties
+from snowmelt.storage.log import Action, LocalLogStore
+from snowmelt.storage.properties import CONFIGURATION
 from snowmelt.storage.schema import delta_schema
 from snowmelt.storage.snapshot import TableMetadata
 
@@ -82,57 +78,10 @@ def _first_actions(metadata: TableMetadata, operation: str, tag: CommitTag, adds
 
 
 def put_first(
-    root: StorageRoot,
-    handle: Handle,
-    metadata: TableMetadata,
-    operation: str,
-    tag: CommitTag,
-    adds: Sequence[Action],
+    handle: Handle, metadata: TableMetadata, operation: str, tag: CommitTag, adds: Sequence[Action]
 ) -> int:
     """Make the table and return its version, or raise FileExistsError."""
     if isinstance(handle.log.store, LocalLogStore):
         handle.log.store.folder.mkdir(parents=True, exist_ok=True)
-        handle.log.store.put_new(commit_name(0), format_actions(_first_actions(metadata, operation, tag, adds)))
-        return 0
-    return _put_first_remotely(root, handle, metadata, tag, adds)
-
-
-def _put_first_remotely(
-    root: StorageRoot, handle: Handle, metadata: TableMetadata, tag: CommitTag, adds: Sequence[Action]
-) -> int:
-    """Only delta-rs knows how to write a file of an object store on condition that it is new.
-
-    So here the missing feature is a second commit.
-    """
-    if handle.log.has(0):
-        raise FileExistsError(handle.uri)
-    described = [
-        AddAction(
-            path=action["add"]["path"],
-            size=action["add"]["size"],
-            partition_values={},
-            modification_time=action["add"]["modificationTime"],
-            data_change=True,
-            stats=action["add"]["stats"],
-        )
-        for action in adds
-    ]
-    create_table_with_add_actions(
-        handle.uri,
-        Schema.from_json(metadata.schema_json),
-        described,
-        mode="error",
-        configuration=dict(metadata.configuration),
-        storage_options=root.options or None,
-        commit_properties=commit_properties(tag),
-        post_commithook_properties=HOOKS,
-    )
-    table = handle.at(None)
-    protocol = table.protocol()
-    if protocol.min_writer_version >= 7 and "invariants" not in (protocol.writer_features or ()):
-        table.alter.add_feature(
-            TableFeatures.Invariants,
-            commit_properties=commit_properties(tag),
-            post_commithook_properties=HOOKS,
-        )
-    return table.version()
+    handle.log.store.put_commit(0, _first_actions(metadata, operation, tag, adds))
+    return 0

@@ -9,8 +9,9 @@ from collections import OrderedDict
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
+from snowmelt.storage.folders import LocalFolder
 from snowmelt.storage.layout import StorageRoot
-from snowmelt.storage.log import LocalLogStore, RemoteLogStore, TransactionLog, pointed_checkpoint
+from snowmelt.storage.log import LocalLogStore, ObjectLogStore, TransactionLog, pointed_checkpoint
 from snowmelt.storage.mending import check_entries, mend_checkpoints
 
 _RELOAD_AFTER = 64
@@ -27,7 +28,9 @@ class Handle:
         self.location = location
         self.uri = root.uri_of(location)
         self.local = root.is_local_table(location)
-        store = LocalLogStore(root.path(location)) if self.local else RemoteLogStore(root.filesystem(location))
+        """Whether it lies on a disk, where what was written may not be there after a power cut."""
+        self.folder = root.folder(location)
+        store = LocalLogStore(self.folder.path) if isinstance(self.folder, LocalFolder) else ObjectLogStore(self.folder)
         self.log = TransactionLog(store, self.uri)
         self._options = root.options
         self._table: DeltaTable | None = None

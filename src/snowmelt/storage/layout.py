@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import tempfile
 import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-import pyarrow.fs
-from deltalake.fs import DeltaStorageHandler
-
 from snowmelt.core.errors import configuration, internal
+from snowmelt.core.object_stores import S3Address
+from snowmelt.storage.folders import LocalFolder, ObjectFolder
+from snowmelt.storage.mirrors import MIRRORS, Mirror
+from snowmelt.storage.objects import ObjectFiles
 
+CACHE_BYTES = 10 << 30
+CACHE_FOLDER = "store_cache"
+"""In the data directory, for copies of files in an object store."""
 LOG_FOLDER = "_delta_log"
 FILES_FOLDER = "_files"
 """Below the root, for files that are not tables': stages. No table's location begins with `_`."""
@@ -33,16 +39,33 @@ class StorageRoot:
     path stands for a table that other tools own, and is used as it is.
     """
 
-    def __init__(self, uri: str, options: Mapping[str, str] = {}) -> None:
-        self.options = dict(options)
+    def __init__(
+        self, uri: str, options: Mapping[str, str] = {}, *, cache: Path | None = None, cache_bytes: int = CACHE_BYTES
+    ) -> None:
+        """`cache`: where copies of an object store's files lie, a folder of this process alone."""
         local = _local_path(uri)
         self.is_local = local is not None
-        self.uri = str(local.resolve()) if local is not None else uri.rstrip("/")
+        self.mirror: Mirror | None = None
+        self.address: S3Address | None = None
+        if local is not None:
+            self.uri, self.options = str(local.resolve()), dict(options)
+        else:
+            self.address = S3Address.of(uri, options, os.environ)
+            self.uri, self.options = self.address.uri, self.address.for_delta()
         if _GLOB & set(self.uri):
             raise configuration(
                 f"The storage folder '{self.uri}' has one of the characters * ? [ ] {{ }} \\ in its path.",
                 hint="Spark would read them as a pattern. Choose another folder.",
             )
+        if self.address is not None:
+            folder = cache or Path(tempfile.mkdtemp(prefix="snowmelt-store-"))
+            self.mirror = Mirror(ObjectFiles(self.address), folder, cache_bytes)
+            MIRRORS.add(self.mirror)
+
+    def close(self) -> None:
+        if self.mirror is not None:
+            MIRRORS.remove(self.mirror)
+            self.mirror.close()
 
     def uri_of(self, location: str) -> str:
         """The table's folder as delta-rs and Spark take it: a plain absolute path, or an object store's
@@ -53,65 +76,96 @@ class StorageRoot:
         return f"{self.uri}/{location.strip('/')}"
 
     def is_local_table(self, location: str) -> bool:
+        """Whether the table's files lie on a disk."""
         if _SCHEME.match(location) or location.startswith("/"):
             return _local_path(location) is not None
         return self.is_local
 
+    def is_readable(self, location: str) -> bool:
+        """Whether the table's files can be read and written in this process: on a disk, or through the mirror."""
+        return self.is_local_table(location) or self._mirrored(location) is not None
+
+    def folder(self, location: str) -> LocalFolder | ObjectFolder:
+        mirror = self._mirrored(location)
+        return LocalFolder(self.path(location)) if mirror is None else ObjectFolder(mirror, location.strip("/"))
+
     def path(self, location: str) -> Path:
+        """Where files of the table are written and read. See `storage.folders`."""
+        mirror = self._mirrored(location)
+        if mirror is not None:
+            path = mirror.path(location.strip("/"))
+            path.mkdir(parents=True, exist_ok=True)
+            return path
         if not self.is_local_table(location):
             raise internal(f"the table at '{self.uri_of(location)}' is not on a local disk")
         return Path(self.uri_of(location))
+
+    def _mirrored(self, location: str) -> Mirror | None:
+        return None if _SCHEME.match(location) or location.startswith("/") else self.mirror
+
+    @property
+    def scratch(self) -> Path:
+        """A folder on this machine's disk for files that last as long as a statement."""
+        return Path(self.uri) if self.mirror is None else self.mirror.folder
 
     def new_location(self, database: str, schema: str, name: str) -> str:
         """A folder nothing else uses. The id keeps a dropped table apart from its successor of the same
         name."""
         return f"{_readable(database)}/{_readable(schema)}/{_readable(name)}-{uuid.uuid4().hex[:8]}"
 
-    def filesystem(self, location: str = "") -> pyarrow.fs.FileSystem:
-        """The files below a location, by relative path, through delta-rs' own object-store client."""
-        uri = self.uri_of(location) if location else self.uri
-        return pyarrow.fs.PyFileSystem(DeltaStorageHandler(uri, self.options))
-
     def remove(self, location: str) -> None:
         """Delete the table's folder. Nothing happens when it does not exist."""
-        if self.is_local_table(location):
-            shutil.rmtree(self.path(location), ignore_errors=True)
+        mirror = self._mirrored(location)
+        if mirror is None:
+            if self.is_local_table(location):
+                shutil.rmtree(self.path(location), ignore_errors=True)
             return
-        files = self.filesystem(location)
+        paths = [found.path for found in mirror.files.below(location.strip("/"))]
         # The log goes last: a removal that stops half-way leaves something `locations` still finds.
-        listed = files.get_file_info(pyarrow.fs.FileSelector("", recursive=True, allow_not_found=True))
-        paths = [info.path for info in listed if info.type == pyarrow.fs.FileType.File]
-        for path in sorted(paths, key=lambda path: path.startswith(LOG_FOLDER)):
-            files.delete_file(path)
+        marker = f"/{LOG_FOLDER}/"
+        mirror.files.delete([path for path in paths if marker not in path])
+        mirror.files.delete([path for path in paths if marker in path])
+        mirror.forget_below(location.strip("/"))
 
     def remove_staging(self) -> None:
-        """Delete what statements left behind that never ended."""
+        """Delete what statements left behind that never ended. (A mirror starts empty.)"""
         if self.is_local:
             for folder in Path(self.uri).glob(f"{STAGING}*"):
                 shutil.rmtree(folder, ignore_errors=True)
 
     def folders(self) -> Iterator[str]:
         """Every location below the root that is named as `new_location` does, with a Delta log or without."""
-        found = self.locations()
-        if self.is_local:
+        if self.mirror is not None:
+            found = _below(self.mirror.files, "", 3)
+        else:
             root = Path(self.uri)
             found = (path.relative_to(root).as_posix() for path in sorted(root.glob("*/*/*")) if path.is_dir())
         yield from (location for location in found if _OWN_NAME.search(location))
 
     def locations(self) -> Iterator[str]:
         """Every location below the root that holds a Delta log."""
-        if self.is_local:
-            root = Path(self.uri)
-            for log in sorted(root.glob(f"*/*/*/{LOG_FOLDER}")):
-                location = log.parent.relative_to(root).as_posix()
-                if not location.startswith(f"{FILES_FOLDER}/"):
+        if self.mirror is not None:
+            for location in _below(self.mirror.files, "", 3):
+                if any(folder.endswith(f"/{LOG_FOLDER}") for folder in self.mirror.files.inside(location)[0]):
                     yield location
             return
-        selector = pyarrow.fs.FileSelector("", recursive=True, allow_not_found=True)
-        listed = self.filesystem().get_file_info(selector)
-        marker = f"/{LOG_FOLDER}/"
-        found = {info.path.split(marker)[0].lstrip("/") for info in listed if marker in info.path}
-        yield from sorted(location for location in found if not location.startswith(f"{FILES_FOLDER}/"))
+        root = Path(self.uri)
+        for log in sorted(root.glob(f"*/*/*/{LOG_FOLDER}")):
+            location = log.parent.relative_to(root).as_posix()
+            if not location.startswith(f"{FILES_FOLDER}/"):
+                yield location
+
+
+def _below(files: ObjectFiles, folder: str, depth: int) -> Iterator[str]:
+    """The folders of tables, so many levels down."""
+    for found in files.inside(folder)[0]:
+        path = found.strip("/")
+        if path.split("/", 1)[0] == FILES_FOLDER:
+            continue
+        if depth == 1:
+            yield path
+        else:
+            yield from _below(files, path, depth - 1)
 
 
 def _local_path(uri: str) -> Path | None:

@@ -9,24 +9,27 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import threading
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
-
-import pyarrow.fs
-from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
+from typing import Any, Protocol
+from urllib.parse import unquote
 
 from snowmelt.core.errors import SnowmeltError, internal, log_damaged
 from snowmelt.core.faults import reached
 from snowmelt.storage.commits import CommitTag
+from snowmelt.storage.flushing import flush
+from snowmelt.storage.folders import ObjectFolder
 from snowmelt.storage.layout import LOG_FOLDER
 
 Action = dict[str, Any]
 MADE_BY_US = ".made-by-snowmelt"
 """In the log of a table that we made and whose first commit is not there any more."""
 _COUNT = "snowmeltActions"
-T = TypeVar("T")
+_MOST_KEPT_BYTES = 4 * 1024 * 1024
+"""Of the entries of one log, which its readers come back to."""
 
 
 class LogStore(Protocol):
@@ -38,9 +41,19 @@ class LogStore(Protocol):
         ...
 
     def names(self) -> Iterator[str]: ...
+    def put_commit(self, version: int, actions: Sequence[Action]) -> None:
+        """Commits, or raises FileExistsError. The files that the commit adds are where all can read them by then."""
+        ...
+
+    def remove(self, name: str) -> None: ...
+    def mark(self, name: str) -> None:
+        """Makes an empty file, which is there for good when this returns."""
+        ...
 
 
 class LocalLogStore:
+    """On a disk: what was written may not be there after a power cut."""
+
     def __init__(self, table: Path) -> None:
         self.folder = table / LOG_FOLDER
         # os.stat on a joined string is several times cheaper than on a Path, and this is the hottest call.
@@ -73,52 +86,95 @@ class LocalLogStore:
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
 
+    def put_commit(self, version: int, actions: Sequence[Action]) -> None:
+        self.put_new(commit_name(version), format_actions(actions))
+
+    def remove(self, name: str) -> None:
+        (self.folder / name).unlink(missing_ok=True)
+
+    def mark(self, name: str) -> None:
+        marker = self.folder / name
+        if not marker.exists():
+            marker.touch()
+            flush(marker)
+            flush(self.folder)
+
     def set_aside(self, name: str) -> None:
         """Take a file out of the log, under another name."""
         path = self.folder / name
         path.rename(path.with_name(f"{name}.torn"))
 
 
-class RemoteLogStore:
-    """The log in an object store. Only reads are retried: a write whose answer was lost may have
-    succeeded."""
+class ObjectLogStore:
+    """The log in an object store. What was once found there is not asked for again: entries never change, and only
+    upkeep, which goes through here, removes any."""
 
-    def __init__(self, files: pyarrow.fs.FileSystem) -> None:
-        self._files = files
+    def __init__(self, folder: ObjectFolder) -> None:
+        self._folder = folder
+        self._lock = threading.Lock()
+        self._there: set[str] = set()
+        self._read: OrderedDict[str, bytes] = OrderedDict()
+        self._bytes = 0
 
     def exists(self, name: str) -> bool:
-        path = f"{LOG_FOLDER}/{name}"
-        info = _retried(lambda: self._files.get_file_info(path))
-        return bool(info.type == pyarrow.fs.FileType.File)
+        if name in self._there:
+            return True
+        found = self._folder.files.exists(self._path(name))
+        if found and _is_commit(name):
+            self._there.add(name)
+        return found
 
     def read(self, name: str) -> bytes:
-        def load() -> bytes:
-            with self._files.open_input_stream(f"{LOG_FOLDER}/{name}") as stream:
-                content: bytes = stream.readall()
-                return content
-
-        return _retried(load)
+        with self._lock:
+            kept = self._read.get(name)
+        if kept is not None:
+            return kept
+        content = self._folder.files.read(self._path(name))
+        if _is_commit(name):
+            self._note(name, content)
+        return content
 
     def names(self) -> Iterator[str]:
-        selector = pyarrow.fs.FileSelector(LOG_FOLDER, allow_not_found=True)
-        for info in _retried(lambda: self._files.get_file_info(selector)):
-            yield info.path.rsplit("/", 1)[-1]
+        for found in self._folder.files.inside(self._path(""))[1]:
+            yield found.path.rsplit("/", 1)[-1]
 
+    def put_commit(self, version: int, actions: Sequence[Action]) -> None:
+        name, content = commit_name(version), format_actions(actions)
+        self._folder.publish(
+            unquote(named["path"]) for action in actions if (named := action.get("add") or action.get("cdc"))
+        )
+        reached("log-entry-written")
+        self._folder.files.put_new(self._path(name), content)
+        self._note(name, content)
+        reached("log-entry-linked")
 
-def _is_transient(error: BaseException) -> bool:
-    return isinstance(error, OSError) and not isinstance(
-        error, FileNotFoundError | FileExistsError | PermissionError | NotADirectoryError
-    )
+    def put(self, name: str, content: bytes) -> None:
+        """Writes a file that is no commit, such as the pointer to the newest checkpoint."""
+        self._folder.files.put(self._path(name), content)
 
+    def upload(self, name: str, file: Path) -> None:
+        self._folder.files.upload(self._path(name), file)
 
-def _retried(call: Callable[[], T]) -> T:
-    retrying = Retrying(
-        retry=retry_if_exception(_is_transient),
-        stop=stop_after_attempt(5),
-        wait=wait_random_exponential(multiplier=0.1, max=2),
-        reraise=True,
-    )
-    return retrying(call)
+    def remove(self, name: str) -> None:
+        self._folder.files.delete([self._path(name)])
+        with self._lock:
+            self._there.discard(name)
+            self._bytes -= len(self._read.pop(name, b""))
+
+    def mark(self, name: str) -> None:
+        self._folder.files.put(self._path(name), b"")
+
+    def _note(self, name: str, content: bytes) -> None:
+        with self._lock:
+            self._there.add(name)
+            if name not in self._read:
+                self._read[name] = content
+                self._bytes += len(content)
+            while self._bytes > _MOST_KEPT_BYTES and len(self._read) > 1:
+                self._bytes -= len(self._read.popitem(last=False)[1])
+
+    def _path(self, name: str) -> str:
+        return f"{self._folder.location}/{LOG_FOLDER}/{name}".rstrip("/")
 
 
 def commit_name(version: int) -> str:

@@ -134,7 +134,7 @@ class DeltaReader:
         handle = self._handles.get(location)
         version = max((last for _, last in ranges), default=None)
         with translated(location):
-            commits = plain_commits(handle.log, handle.uri, ranges) if handle.local else None
+            commits = plain_commits(handle.log, handle.uri, ranges)
             if version is not None and commits is not None and self.files(location, version).plain:
                 schema = self.files(location, version).metadata.arrow_schema
                 return feed_of_files(commits, schema, schema.names if columns is None else columns)
@@ -155,7 +155,7 @@ class DeltaReader:
     def changed_rows(
         self, location: str, version: int, commits: Sequence[CommitFiles], *, inserts: bool = False
     ) -> ChangedRows:
-        """The changes of commits in the columns of a version, with the identity of rows. The table must be local."""
+        """The changes of commits in the columns of a version, with the identity of rows."""
         schema = self.files(location, version).metadata.arrow_schema
         with translated(location):
             return changed_rows(commits, schema, location, inserts=inserts)
@@ -163,8 +163,8 @@ class DeltaReader:
     def rows_changed(self, location: str, ranges: Sequence[tuple[int, int]]) -> int | None:
         """About how many rows `changes` would give, without reading them; None when that would take long."""
         versions = [version for first, last in ranges for version in range(first, last + 1)]
-        if not self.root.is_local_table(location) or len(versions) > _MOST_COUNTED:
+        if len(versions) > _MOST_COUNTED:
             return None
-        log, folder = self._handles.get(location).log, self.root.path(location)
+        handle = self._handles.get(location)
         with translated(location):
-            return sum(rows_changed(log.actions(version), folder) for version in versions)
+            return sum(rows_changed(handle.log.actions(version), handle.folder) for version in versions)

@@ -20,10 +20,11 @@ import pyarrow.parquet as pq
 from deltalake.exceptions import CommitFailedError
 
 from snowmelt.storage.append import conform
-from snowmelt.storage.columns import local_path
+from snowmelt.storage.columns import readable_path
 from snowmelt.storage.commits import CommitTag
 from snowmelt.storage.feed import CHANGE_TYPE
-from snowmelt.storage.log import Action, LocalLogStore, commit_name, format_actions
+from snowmelt.storage.folders import CHANGE_FOLDER
+from snowmelt.storage.log import Action, LogStore
 from snowmelt.storage.origins import born_in, kept_origins, one_dictionary, with_origins
 from snowmelt.storage.packing import RowNumbers
 from snowmelt.storage.parquet import write_parquet
@@ -31,7 +32,6 @@ from snowmelt.storage.snapshot import DataFile, FileList
 
 FILE = "__file"
 ROW = "__row"
-CHANGE_FOLDER = "_change_data"
 _SMALL_FILE = 4 * 1024 * 1024
 """Touched files below this size are put together into one. Files of `PART_BYTES` are larger than that as a rule."""
 _SMALL_GROUP = 64 * 1024 * 1024
@@ -155,7 +155,7 @@ def _removal(file: DataFile, now: int) -> Action:
 
 
 def commit_changes(
-    store: LocalLogStore,
+    store: LogStore,
     version: int,
     actions: Sequence[Action],
     operation: str,
@@ -175,7 +175,7 @@ def commit_changes(
     }
     all_actions: list[Action] = [{"commitInfo": info}, *actions]
     try:
-        store.put_new(commit_name(version + 1), format_actions(all_actions))
+        store.put_commit(version + 1, all_actions)
     except FileExistsError:
         raise CommitFailedError(f"version {version + 1} is there already") from None
     return version + 1, all_actions
@@ -220,7 +220,7 @@ def grouped(files: Sequence[DataFile]) -> list[list[DataFile]]:
 
 def read_rows(file: DataFile, schema: pa.Schema, location: str, *, origins: bool = False) -> pa.Table:
     """The rows of a file in the table's columns; with `origins` also where each was born."""
-    with pq.ParquetFile(local_path(file.uri)) as opened:
+    with pq.ParquetFile(readable_path(file.uri)) as opened:
         # Spark leaves columns of its own in files of a table with a change feed.
         present = set(opened.schema_arrow.names)
         rows = conform(opened.read([name for name in schema.names if name in present]), schema, location)
@@ -286,7 +286,7 @@ def _marked(rows: pa.Table, change: str) -> pa.Table:
 
 
 def write_feed(rows: pa.Table, path: Path) -> Action:
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     write_parquet(one_dictionary(rows), path)
     return {
         "cdc": {

@@ -22,13 +22,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from snowmelt.storage.append import conform, new_file, spliced_file, write_file
-from snowmelt.storage.columns import COLUMNS, KeptGroup, NewValues, local_path
+from snowmelt.storage.columns import COLUMNS, KeptGroup, NewValues, local_path, readable_path
+from snowmelt.storage.folders import CHANGE_FOLDER
 from snowmelt.storage.log import Action
 from snowmelt.storage.origins import ORIGINS, as_origins, born_in, carries_origins, one_dictionary, with_origins
 from snowmelt.storage.packing import KeptColumn, RowNumbers, packed
 from snowmelt.storage.parquet import worth_threads
 from snowmelt.storage.rewrite import (
-    CHANGE_FOLDER,
     PART_BYTES,
     ROW,
     THREADS,
@@ -141,7 +141,7 @@ class _Rewriting:
 
     def _spliced_from(self, file: DataFile) -> CopiedFile | None:
         """The file, if it is large, and as we would write it today but for the birthplaces of its rows."""
-        path = Path(local_path(file.uri))
+        path = Path(readable_path(file.uri))
         if pq.read_metadata(path).num_row_groups < _SPLICED_GROUPS:
             return None
         return source_of(path, *self._footers)
@@ -318,7 +318,7 @@ def _from(rows: pa.Table, first: int) -> pa.Table:
 def slices(file: DataFile, schema: pa.Schema, location: str, *, origins: bool) -> Iterator[tuple[int, pa.Table]]:
     """The rows of a file in the table's schema, piece by piece, each with the place of its first row in the file."""
     name = file_name(file.path)
-    with pq.ParquetFile(local_path(file.uri)) as opened:
+    with pq.ParquetFile(readable_path(file.uri)) as opened:
         present = set(opened.schema_arrow.names)
         wanted = [column for column in schema.names if column in present]
         carried = origins and carries_origins(opened)

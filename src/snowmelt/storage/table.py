@@ -56,30 +56,23 @@ class DeltaStore(DeltaWriter):
         tag: CommitTag,
         data: pa.Table | None = None,
     ) -> int:
-        """Create the table and return its version: 0, with the rows of `data` in it.
-
-        In an object store it takes up to three commits: the table, a feature of its protocol, the rows.
-        """
+        """Create the table and return its version: 0, with the rows of `data` in it."""
         handle = self._handles.get(location)
         metadata = new_metadata(columns, change_feed=change_feed)
         with handle.lock, translated(location):
             adds: list[Action] = []
-            if handle.local:
-                folder = self.root.path(location)
-                folder.mkdir(parents=True, exist_ok=True)
-                reached("folder-made")
-                if data is not None:
-                    adds = write_files(conform(data, metadata.arrow_schema, location), folder)
-            version = put_first(self.root, handle, metadata, "CREATE TABLE", tag, adds)
-            if handle.local or data is None:
-                return version
-            return self.append(location, data, tag).version
+            folder = self.root.path(location)
+            folder.mkdir(parents=True, exist_ok=True)
+            reached("folder-made")
+            if data is not None:
+                adds = write_files(conform(data, metadata.arrow_schema, location), folder)
+            return put_first(handle, metadata, "CREATE TABLE", tag, adds)
 
     def clone(self, source_location: str, version: int, target_location: str, tag: CommitTag) -> int:
         """A new table with the rows of `version` of another, sharing its data files; returns its version."""
         source, target = self._handles.get(source_location), self._handles.get(target_location)
         with translated(source_location):
-            return clone_table(self.root, source, self.files(source_location, version), target, tag)
+            return clone_table(source, self.files(source_location, version), target, tag)
 
     def remove(self, location: str) -> None:
         self.forget(location)
@@ -90,7 +83,7 @@ class DeltaStore(DeltaWriter):
     def can_evolve(self, location: str) -> bool:
         """Whether `set_columns` and `reshape` work on the table; otherwise only Spark can change its columns."""
         handle = self._handles.get(location)
-        return can_evolve(handle, self.files(location, handle.log.latest()).metadata)
+        return can_evolve(self.files(location, handle.log.latest()).metadata)
 
     def set_columns(self, location: str, columns: Sequence[Column], tag: CommitTag) -> CommitResult:
         """Change comments, drop NOT NULL, or add columns, which are NULL in the rows that are there.

@@ -14,15 +14,12 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
-from deltalake import Schema
 from deltalake.exceptions import CommitFailedError
-from deltalake.transaction import AddAction, RemoveAction
 
 from snowmelt.core.faults import reached
 from snowmelt.storage.commits import CommitInfo, CommitTag
 from snowmelt.storage.handles import Handle
-from snowmelt.storage.log import Action, LocalLogStore, commit_name, format_actions
-from snowmelt.storage.properties import HOOKS, commit_properties
+from snowmelt.storage.log import Action
 from snowmelt.storage.rewrite import removals
 from snowmelt.storage.snapshot import WRITABLE_FEATURES, FileList
 
@@ -158,8 +155,6 @@ def _repeated(commit: _Commit, replaced: FileList | None) -> list[Action]:
 
 
 def _replay(handle: Handle, version: int, commit: _Commit, actions: Sequence[Action], tag: CommitTag) -> int:
-    if not isinstance(handle.log.store, LocalLogStore):
-        return _replay_remotely(handle, version, actions, tag)
     entry = {
         "timestamp": int(time.time() * 1000),
         "operation": commit.entry.get("operation", "UNKNOWN"),
@@ -169,52 +164,7 @@ def _replay(handle: Handle, version: int, commit: _Commit, actions: Sequence[Act
         "userMetadata": tag.user_metadata(),
     }
     try:
-        handle.log.store.put_new(commit_name(version + 1), format_actions([{"commitInfo": entry}, *actions]))
+        handle.log.store.put_commit(version + 1, [{"commitInfo": entry}, *actions])
     except FileExistsError:
         raise CommitFailedError("another tool wrote the table while a transaction was undone") from None
     return version + 1
-
-
-def _replay_remotely(handle: Handle, version: int, actions: Sequence[Action], tag: CommitTag) -> int:
-    """Through delta-rs, the only one that can add a file to an object store's log on condition that it is new.
-
-    It knows files only, so what else a commit holds is not repeated there.
-    """
-    files: list[AddAction | RemoveAction] = []
-    for action in actions:
-        if "add" in action:
-            add = action["add"]
-            files.append(
-                AddAction(
-                    path=add["path"],
-                    size=add["size"],
-                    partition_values=add.get("partitionValues") or {},
-                    modification_time=add["modificationTime"],
-                    data_change=add.get("dataChange", True),
-                    stats=add.get("stats") or "{}",
-                )
-            )
-        elif "remove" in action:
-            remove = action["remove"]
-            files.append(
-                RemoveAction(
-                    path=remove["path"],
-                    data_change=remove.get("dataChange", True),
-                    deletion_timestamp=int(time.time() * 1000),
-                    size=remove.get("size"),
-                    partition_values=remove.get("partitionValues") or {},
-                )
-            )
-    table = handle.at(None)
-    table.create_write_transaction(
-        files,
-        "append",
-        Schema.from_json(table.schema().to_json()),
-        table.metadata().partition_columns or None,
-        commit_properties=commit_properties(tag),
-        post_commithook_properties=HOOKS,
-    )
-    committed = handle.log.latest()
-    if committed != version + 1:
-        raise CommitFailedError("another tool wrote the table while a transaction was undone")
-    return committed

@@ -12,21 +12,21 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import structlog
 
 from snowmelt.core.faults import reached
 from snowmelt.storage.checkpoints import DRAFTS
-from snowmelt.storage.durable import flush
+from snowmelt.storage.flushing import flush
 from snowmelt.storage.handles import Handle
 from snowmelt.storage.layout import LOG_FOLDER
-from snowmelt.storage.log import MADE_BY_US, Action, LocalLogStore
-from snowmelt.storage.rewrite import CHANGE_FOLDER
+from snowmelt.storage.log import MADE_BY_US, Action, LocalLogStore, LogStore
 from snowmelt.storage.snapshot import FileList
 
 _log = structlog.get_logger(__name__)
@@ -52,7 +52,7 @@ def remove_unneeded(handle: Handle, floor: FileList, latest: FileList, *, strict
 
     `strict`: something may have put files back since; then every later commit is looked at.
     """
-    log, folder = handle.log, Path(handle.uri)
+    log = handle.log
     needed = set(floor.by_path) | set(latest.by_path)
     if strict:
         for version in range(floor.version + 1, log.latest() + 1):
@@ -62,7 +62,7 @@ def remove_unneeded(handle: Handle, floor: FileList, latest: FileList, *, strict
         if version > floor.version:
             break
         gone = _named(log.actions(version), ("add", "cdc", "remove")) - needed
-        removed += _remove(folder, sorted(gone))
+        removed += _remove(handle, sorted(gone))
     return removed
 
 
@@ -70,38 +70,35 @@ def _named(actions: Sequence[Action], kinds: Sequence[str]) -> set[str]:
     return {unquote(action[kind]["path"]) for action in actions for kind in kinds if kind in action}
 
 
-def _remove(folder: Path, paths: Sequence[str]) -> Removed:
-    count = size = 0
-    for path in paths:
-        # Another tool may have named a file that is not ours to remove.
-        if "://" in path or path.startswith("/") or ".." in Path(path).parts:
-            continue
-        try:
-            found = (folder / path).stat().st_size
-            reached("before-file-removed")
-            (folder / path).unlink()
-        except FileNotFoundError:
-            continue
-        count, size = count + 1, size + found
-    return Removed(count, size)
+def _remove(handle: Handle, paths: Sequence[str]) -> Removed:
+    # Another tool may have named a file that is not ours to remove.
+    own = [path for path in paths if "://" not in path and not path.startswith("/") and ".." not in Path(path).parts]
+    sizes = handle.folder.remove(own)
+    return Removed(len(sizes), sum(sizes))
 
 
 def find_orphans(handle: Handle, floor: FileList, older_than: float) -> tuple[list[str], int]:
     """Parquet files, and drafts of log entries, that no commit names and that nobody has touched for so many seconds;
     and the version up to which that is known."""
-    folder, upto = Path(handle.uri), handle.log.latest()
-    before = time.time() - older_than
-    old = {path for path in _data_files(folder) if _changed_before(folder / path, before)}
-    drafts = [
-        f"{LOG_FOLDER}/{entry.name}"
-        for entry in os.scandir(folder / LOG_FOLDER)
-        if _UNFINISHED.fullmatch(entry.name) and _changed_before(Path(entry.path), before)
-    ]
+    upto, before = handle.log.latest(), time.time() - older_than
+    old = {found.path for found in handle.folder.data_files() if found.touched < before}
     old -= set(floor.by_path)
     if old:
         for version in entries(handle):
             old -= _named(handle.log.actions(version), ("add", "cdc", "remove"))
-    return [*drafts, *sorted(old)], upto
+    return [*_drafts(handle, before), *sorted(old)], upto
+
+
+def _drafts(handle: Handle, before: float) -> list[str]:
+    """Of log entries. A store shows an object whole or not at all, and has none."""
+    store = handle.log.store
+    if not isinstance(store, LocalLogStore):
+        return []
+    return [
+        f"{LOG_FOLDER}/{entry.name}"
+        for entry in os.scandir(store.folder)
+        if _UNFINISHED.fullmatch(entry.name) and _changed_before(Path(entry.path), before)
+    ]
 
 
 def remove_orphans(handle: Handle, paths: Sequence[str], upto: int, older_than: float) -> Removed:
@@ -109,8 +106,8 @@ def remove_orphans(handle: Handle, paths: Sequence[str], upto: int, older_than: 
     named: set[str] = set()
     for version in range(upto + 1, handle.log.latest() + 1):
         named |= _named(handle.log.actions(version), ("add", "cdc", "remove"))
-    removed = _remove(Path(handle.uri), [path for path in paths if path not in named])
-    for folder in Path(handle.uri).glob(f"{DRAFTS}*"):
+    removed = _remove(handle, [path for path in paths if path not in named])
+    for folder in handle.folder.path.glob(f"{DRAFTS}*"):
         if _changed_before(folder, time.time() - older_than):
             shutil.rmtree(folder, ignore_errors=True)
     return removed
@@ -121,16 +118,7 @@ def _changed_before(path: Path, instant: float) -> bool:
         found = path.stat()
     except FileNotFoundError:
         return False
-    # A clone's files are links to old ones: the link itself changes a file's record, not its content.
     return max(found.st_mtime, found.st_ctime) < instant
-
-
-def _data_files(folder: Path) -> Iterator[str]:
-    for directory in (folder, folder / CHANGE_FOLDER):
-        if directory.is_dir():
-            for entry in os.scandir(directory):
-                if entry.is_file() and entry.name.endswith(".parquet") and not entry.name.startswith((".", "_")):
-                    yield Path(entry.path).relative_to(folder).as_posix()
 
 
 # -- the log ----------------------------------------------------------------------------------------------------------
@@ -148,39 +136,30 @@ def checkpoints(handle: Handle) -> list[int]:
 
 def clean_log(handle: Handle, floor: int, files_at: FileList) -> int:
     """Removes the entries and checkpoints before that of `files_at`; returns how many entries."""
-    assert isinstance(handle.log.store, LocalLogStore)
-    folder, version = handle.log.store.folder, files_at.version
-    if version > floor or not _holds(folder / f"{version:020d}.checkpoint.parquet", files_at):
+    store, version = handle.log.store, files_at.version
+    if version > floor or not _holds(store, f"{version:020d}.checkpoint.parquet", files_at):
         return 0
-    _mark_made_by_us(handle)
-    for path in (folder / f"{version:020d}.checkpoint.parquet", folder):
-        flush(path)
-    names = [(int(match[1]), name) for name in handle.log.store.names() if (match := _OF_VERSION.match(name))]
+    # The first commit says who made a table. Once it is gone, a file beside the log does.
+    if handle.log.made_by_us():
+        store.mark(MADE_BY_US)
+    if isinstance(store, LocalLogStore):
+        for path in (store.folder / f"{version:020d}.checkpoint.parquet", store.folder):
+            flush(path)
+    names = [(int(match[1]), name) for name in store.names() if (match := _OF_VERSION.match(name))]
     gone = 0
     for _, name in sorted(pair for pair in names if pair[0] < version):
         reached("before-entry-removed")
-        (folder / name).unlink(missing_ok=True)
+        store.remove(name)
         gone += _ENTRY.fullmatch(name) is not None
     return gone
 
 
-def _holds(checkpoint: Path, files: FileList) -> bool:
+def _holds(store: LogStore, checkpoint: str, files: FileList) -> bool:
     """Whether the checkpoint is readable, and has exactly these files."""
     try:
-        with pq.ParquetFile(checkpoint) as opened:
+        with pq.ParquetFile(pa.BufferReader(store.read(checkpoint))) as opened:
             adds = opened.read(columns=["add.path"]).column("add").to_pylist()
     except (OSError, ValueError, KeyError) as error:
-        _log.warning("checkpoint_unreadable", path=str(checkpoint), error=str(error))
+        _log.warning("checkpoint_unreadable", checkpoint=checkpoint, error=str(error))
         return False
     return {unquote(add["path"]) for add in adds if add is not None and add["path"] is not None} == set(files.by_path)
-
-
-def _mark_made_by_us(handle: Handle) -> None:
-    """The first commit says who made a table. Once it is gone, a file beside the log does."""
-    store = handle.log.store
-    assert isinstance(store, LocalLogStore)
-    marker = store.folder / MADE_BY_US
-    if handle.log.made_by_us() and not marker.exists():
-        marker.touch()
-        flush(marker)
-        flush(store.folder)

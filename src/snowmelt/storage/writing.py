@@ -22,7 +22,7 @@ from snowmelt.storage.errors import translated
 from snowmelt.storage.handles import Handle
 from snowmelt.storage.history import commit_result
 from snowmelt.storage.layout import StorageRoot
-from snowmelt.storage.log import Action, LocalLogStore
+from snowmelt.storage.log import Action
 from snowmelt.storage.merging import quoted, run_merge
 from snowmelt.storage.properties import HOOKS, commit_properties
 from snowmelt.storage.reading import DeltaReader
@@ -60,12 +60,10 @@ class DeltaWriter(DeltaReader):
             version = handle.log.latest()
             metadata = self.files(location, version).metadata
             data = conform(data, metadata.arrow_schema, location)
-            if isinstance(handle.log.store, LocalLogStore) and metadata.plain_append:
+            if metadata.plain_append:
                 adds = write_files(data, self.root.path(location))
                 with removed_on_failure(self.root.path(location), adds):
-                    version, actions = commit_append(
-                        handle.log, handle.log.store, adds, data.num_rows, tag, app_transactions
-                    )
+                    version, actions = commit_append(handle.log, adds, data.num_rows, tag, app_transactions)
                 self._checkpoints.after_commit(handle, version)
                 return commit_result(version, actions, {"inserted": data.num_rows})
             table = handle.loaded()
@@ -85,7 +83,7 @@ class DeltaWriter(DeltaReader):
         """
         handle = self._handles.get(location)
         metadata = self.files(location, handle.log.latest()).metadata
-        if not isinstance(handle.log.store, LocalLogStore) or not metadata.plain_append:
+        if not metadata.plain_append:
             return None
         with translated(location):
             adds = write_files(conform(data, metadata.arrow_schema, location), self.root.path(location))
@@ -106,10 +104,9 @@ class DeltaWriter(DeltaReader):
         """Add the rows of parts in one commit."""
         handle = self._handles.get(location)
         with handle.lock, translated(location):
-            assert isinstance(handle.log.store, LocalLogStore)
             adds = [add for part in parts for add in part.adds]
             rows = sum(part.rows for part in parts)
-            version, actions = commit_append(handle.log, handle.log.store, adds, rows, tag, app_transactions)
+            version, actions = commit_append(handle.log, adds, rows, tag, app_transactions)
             self._checkpoints.after_commit(handle, version)
             return commit_result(version, actions, {"inserted": rows})
 
@@ -170,7 +167,7 @@ class DeltaWriter(DeltaReader):
 
     def rewritable(self, location: str, version: int) -> bool:
         """Whether `rewrite` and `clear` can change this table."""
-        return self._handles.get(location).local and rewritable(self.files(location, version))
+        return self.root.is_readable(location) and rewritable(self.files(location, version))
 
     def rewrite(
         self, location: str, version: int, changes: RowChanges, tag: CommitTag, operation: str, *,
@@ -229,7 +226,6 @@ class DeltaWriter(DeltaReader):
         tag: CommitTag,
     ) -> CommitResult:
         handle = self._handles.get(location)
-        assert isinstance(handle.log.store, LocalLogStore)
         with handle.lock, translated(location), removed_on_failure(self.root.path(location), actions):
             committed, all_actions = commit_changes(handle.log.store, version, actions, operation, counts, tag)
         self._checkpoints.after_commit(handle, committed)

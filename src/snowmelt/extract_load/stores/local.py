@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from snowmelt.extract_load.stores.base import FileStore, StoredFile
-from snowmelt.storage.durable import flush
+from snowmelt.storage.flushing import flush
 
 
 class LocalStore(FileStore):

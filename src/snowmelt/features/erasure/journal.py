@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from snowmelt.govern.erasure.model import Erasure
-from snowmelt.storage.durable import flush
+from snowmelt.storage.flushing import flush
 
 FOLDER = "erasures"
 

@@ -252,7 +252,10 @@ def table_stage(table_id: str) -> str:
 
 def remove_files(account: Account, location: str) -> None:
     """Deletes all files of an internal stage that exists no more."""
-    StorageRoot(stage_root(account), account.settings.storage_options).remove(location)
+    if account.settings.storage_root:
+        account.store.root.remove(f"{FILES_FOLDER}/{location}")
+    else:
+        StorageRoot(str(account.data_dir)).remove(location)
 
 
 def stage_root(account: Account) -> str:
@@ -266,7 +269,7 @@ def folder(account: Account, uri: str) -> pafs.FileSystem:
     local = None if "://" in uri else Path(uri)
     if local is not None:
         local.mkdir(parents=True, exist_ok=True)
-    return own_files(uri, account.settings.storage_options)
+    return own_files(uri, account.store.root.options)
 
 
 def _internal(
@@ -275,7 +278,7 @@ def _internal(
 ) -> StageFolder:  # fmt: skip
     uri = f"{stage_root(account)}/{location}"
     if "://" in uri:
-        files = own_files(uri, account.settings.storage_options)
+        files = own_files(uri, account.store.root.options)
     else:
         Path(uri).mkdir(parents=True, exist_ok=True)
         files = pafs.PyFileSystem(LocalFiles(Path(uri), None))

@@ -17,7 +17,7 @@ from snowmelt.engine.model import TableFiles
 from snowmelt.features.quality.runs import GateRun
 from snowmelt.sql.dialect import identifier, string
 from snowmelt.state.model import CatalogObject, Column, TableDefinition
-from snowmelt.storage.columns import local_path
+from snowmelt.storage.columns import readable_path
 from snowmelt.storage.feed import CHANGE_TYPE
 from snowmelt.storage.snapshot import DataFile, FileList
 
@@ -120,7 +120,7 @@ class WrittenTable:
     @property
     def local(self) -> bool:
         """Whether files can be read here, and say all there is to say."""
-        return self.by_files and self.run.account.store.root.is_local_table(self.definition.location)
+        return self.by_files and self.run.account.store.root.is_readable(self.definition.location)
 
     def count_came(self) -> int | None:
         """How many rows came, with those that were moved unless it is exact; None when only Spark can tell."""
@@ -128,7 +128,7 @@ class WrittenTable:
             return None
         if not self.images:
             return self.most_came
-        return sum(_count_came(local_path(uri)) for uri in self.images)
+        return sum(_count_came(readable_path(uri)) for uri in self.images)
 
     def came(self) -> exp.Select:
         """The rows that came; with those that were moved unless it is exact."""

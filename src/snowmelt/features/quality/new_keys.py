@@ -15,7 +15,7 @@ from snowmelt.features.quality.looked_at import CAME, WrittenTable, came
 from snowmelt.features.quality.runs import derived, fetched
 from snowmelt.sql.dialect import identifier, spark
 from snowmelt.state.quality_model import QualityCheck
-from snowmelt.storage.columns import local_path
+from snowmelt.storage.columns import readable_path
 from snowmelt.storage.feed import CHANGE_TYPE
 from snowmelt.storage.key_filters import KeyFilters, SoughtKeys
 from snowmelt.storage.probe import Among, find_rows
@@ -84,7 +84,7 @@ class NewKeys:
     def _not_distinct(self, column: str) -> int:
         """How many rows, of all there are, have a value that an earlier row has."""
         schema = self.written.after.metadata.arrow_schema
-        parts = [_columns_in(local_path(file.uri), [column], schema) for file in self.written.added]
+        parts = [_columns_in(readable_path(file.uri), [column], schema) for file in self.written.added]
         chunks = [chunk for part in parts for chunk in part.column(0).chunks]
         values = pa.chunked_array(chunks, schema.field(column).type).drop_null()
         if not pa.types.is_integer(values.type):
@@ -120,7 +120,7 @@ class NewKeys:
         """The new keys, read from the files that the write made: few columns of not too many rows."""
         columns = list(check.columns)
         schema = self._rest.metadata.arrow_schema
-        parts = [self._keys_in(local_path(uri), columns, schema) for uri in self._files]
+        parts = [self._keys_in(readable_path(uri), columns, schema) for uri in self._files]
         rows = pa.concat_tables(parts)
         rows = rows.filter(pc.invert(_incomplete(rows)))
         counted = rows.group_by(columns).aggregate([(_COUNT, "sum")]).rename_columns([*columns, _COUNT])

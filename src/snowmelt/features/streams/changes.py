@@ -103,7 +103,7 @@ class TableChanges:
     def _plain(self) -> bool:
         """Whether the files of the table can be read here."""
         store, location = self.run.account.store, self.definition.location
-        return store.root.is_local_table(location) and store.files(location, self.upto).plain
+        return store.root.is_readable(location) and store.files(location, self.upto).plain
 
     def _ranges(self) -> list[tuple[int, int]]:
         return self.catalog.state.versions.change_ranges(self.table.id, self.after, self.upto)

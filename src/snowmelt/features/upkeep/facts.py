@@ -45,7 +45,7 @@ class Memory:
 
 
 def gather(account: Account, memory: Memory, now: datetime) -> list[TableFacts]:
-    """The facts of every live table whose files are ours and on a local disk."""
+    """The facts of every live table whose files are ours."""
     with account.state.read() as state:
         needs = needed.needs_of(account, state, now)
         tables = [
@@ -67,7 +67,7 @@ def _ours(account: Account, table: CatalogObject) -> bool:
     definition = table.definition
     assert isinstance(definition, TableDefinition)
     inside = "://" not in definition.location and not definition.location.startswith("/")
-    return inside and account.store.root.is_local_table(definition.location)
+    return inside and account.store.root.is_readable(definition.location)
 
 
 def _facts(

@@ -65,7 +65,7 @@ class LookupSide:
         definition = self.table.definition
         assert isinstance(definition, TableDefinition)
         columns = {column.name: column for column in definition.columns}
-        if not self.plain or not store.root.is_local_table(definition.location):
+        if not self.plain or not store.root.is_readable(definition.location):
             return None
         if any(needs_file(columns[name]) or columns[name].type.is_semi_structured for name in self.names):
             return None

@@ -54,7 +54,6 @@ class DecidedChange:
         return (
             definition.change_tracking
             and not definition.spark_only
-            and store.root.is_local
             and store.rewritable(definition.location, self.pending.version)
         )
 

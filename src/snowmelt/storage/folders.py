@@ -1,0 +1,148 @@
+"""The folder of one table: where its data files are read and written, on a local disk or through a mirror of a store.
+
+Writers make files below `path`, whatever stands behind it, and `publish` brings them to where everybody can read them.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from snowmelt.core.faults import reached
+from snowmelt.storage.mirrors import Mirror
+from snowmelt.storage.objects import ObjectFiles
+
+CHANGE_FOLDER = "_change_data"
+_NOT_LINKABLE = frozenset({errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.ENOSYS})
+
+
+@dataclass(frozen=True, slots=True)
+class FileFacts:
+    path: str
+    """From the table's folder on."""
+    size: int
+    touched: float
+    """Seconds since 1970, when its content or its name was made."""
+
+
+class TableFolder(Protocol):
+    @property
+    def path(self) -> Path:
+        """Where new files are written."""
+        ...
+
+    def present(self, relative: str) -> Path:
+        """A file of the table, to be read here. Raises FileNotFoundError."""
+        ...
+
+    def data_files(self) -> Iterator[FileFacts]:
+        """The Parquet files that lie in the folder and in that of the change feed."""
+        ...
+
+    def remove(self, relatives: Sequence[str]) -> list[int]:
+        """Removes those files that exist, and returns their sizes."""
+        ...
+
+    def take(self, copies: Sequence[tuple[str, str]]) -> None:
+        """Gives the table files that stand elsewhere: their addresses, and their names here."""
+        ...
+
+
+class LocalFolder:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def present(self, relative: str) -> Path:
+        return self.path / relative
+
+    def data_files(self) -> Iterator[FileFacts]:
+        for directory in (self.path, self.path / CHANGE_FOLDER):
+            if not directory.is_dir():
+                continue
+            for entry in os.scandir(directory):
+                try:
+                    found = entry.stat()
+                except FileNotFoundError:
+                    continue
+                if entry.is_file() and is_data_file(entry.name):
+                    relative = Path(entry.path).relative_to(self.path).as_posix()
+                    # A clone's files are links to old ones: the link itself changes a file's record, not its content.
+                    yield FileFacts(relative, found.st_size, max(found.st_mtime, found.st_ctime))
+
+    def remove(self, relatives: Sequence[str]) -> list[int]:
+        sizes: list[int] = []
+        for relative in relatives:
+            try:
+                found = (self.path / relative).stat().st_size
+                reached("before-file-removed")
+                (self.path / relative).unlink()
+            except FileNotFoundError:
+                continue
+            sizes.append(found)
+        return sizes
+
+    def take(self, copies: Sequence[tuple[str, str]]) -> None:
+        for source, relative in copies:
+            target = self.path / relative
+            target.parent.mkdir(parents=True, exist_ok=True)
+            _link(Path(source.removeprefix("file://")), target)
+
+
+class ObjectFolder:
+    """`location`: the table's folder below the root."""
+
+    def __init__(self, mirror: Mirror, location: str) -> None:
+        self._mirror = mirror
+        self.location = location
+        self.path = mirror.path(location)
+
+    @property
+    def files(self) -> ObjectFiles:
+        return self._mirror.files
+
+    def present(self, relative: str) -> Path:
+        return self._mirror.fetch(f"{self.location}/{relative}")
+
+    def publish(self, relatives: Iterable[str]) -> None:
+        """Returns when files that were written here are in the store. Those that are there already stay as they are."""
+        own = (each for each in relatives if "://" not in each and not each.startswith("/"))
+        self._mirror.publish(f"{self.location}/{each}" for each in own)
+
+    def data_files(self) -> Iterator[FileFacts]:
+        for directory in (self.location, f"{self.location}/{CHANGE_FOLDER}"):
+            for found in self.files.inside(directory)[1]:
+                if is_data_file(found.path.rsplit("/", 1)[-1]):
+                    yield FileFacts(found.path.removeprefix(f"{self.location}/"), found.size, found.changed)
+
+    def remove(self, relatives: Sequence[str]) -> list[int]:
+        if not relatives:
+            return []
+        sizes = {found.path: found.size for found in self.data_files()}
+        gone = [relative for relative in relatives if relative in sizes]
+        reached("before-file-removed")
+        self.files.delete([f"{self.location}/{relative}" for relative in gone])
+        self._mirror.forget(f"{self.location}/{relative}" for relative in gone)
+        return [sizes[relative] for relative in gone]
+
+    def take(self, copies: Sequence[tuple[str, str]]) -> None:
+        start = f"{self.files.uri}/"
+        pairs = [(source.removeprefix(start), f"{self.location}/{relative}") for source, relative in copies]
+        self._mirror.copy_all(pairs)
+
+
+def is_data_file(name: str) -> bool:
+    return name.endswith(".parquet") and not name.startswith((".", "_"))
+
+
+def _link(source: Path, target: Path) -> None:
+    try:
+        os.link(source, target)
+    except OSError as error:
+        if error.errno not in _NOT_LINKABLE:
+            raise
+        shutil.copy2(source, target)

@@ -1,0 +1,200 @@
+"""Local copies of files in an object store: a bounded folder for each storage root.
+
+Data files have names of their own and never change, so a copy stays true for as long as it lies here; what is read of
+an object in pieces is checked by its etag. A file that we write is written here first and uploaded before a commit
+names it, so that it needn't be fetched again. The folder starts empty: after a crash nobody can tell a file that was
+uploaded from one that was not.
+
+Everybody who opens a data file asks `MIRRORS.present` first. On a local disk that gives the path back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import threading
+import time
+import uuid
+from collections import OrderedDict, defaultdict
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from pathlib import Path
+
+from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
+
+from snowmelt.storage.objects import ObjectFiles
+
+_SIDE_BY_SIDE = 16
+_IN_USE_SECONDS = 120.0
+"""No copy goes that somebody asked for so shortly before: he may be about to open it."""
+
+
+class Mirror:
+    """Safe to use from many threads."""
+
+    def __init__(self, files: ObjectFiles, folder: Path, most_bytes: int) -> None:
+        self.files = files
+        self.folder = folder
+        self.prefix = f"{folder}{os.sep}"
+        self._most_bytes = most_bytes
+        self._kept: OrderedDict[str, tuple[int, float]] = OrderedDict()
+        """By path: the size of files that are in the store as well, and when they were last asked for."""
+        self._bytes = 0
+        self._lock = threading.Lock()
+        self._fetching: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+
+    @property
+    def bytes(self) -> int:
+        return self._bytes
+
+    def path(self, relative: str) -> Path:
+        return self.folder / relative
+
+    def relative(self, path: str) -> str:
+        return path.removeprefix(self.prefix)
+
+    def fetch(self, relative: str) -> Path:
+        """The file's copy, which is made if there is none. Raises FileNotFoundError."""
+        path = self.path(relative)
+        if self._touch(relative) or path.exists():
+            return path
+        with self._lock:
+            alone = self._fetching[relative]
+        with alone:
+            if not path.exists():
+                self._download(relative, path)
+        with self._lock:
+            self._fetching.pop(relative, None)
+        return path
+
+    def fetch_all(self, relatives: Iterable[str]) -> None:
+        """The same for many, side by side."""
+        absent = [relative for relative in relatives if not self._touch(relative)]
+        if len(absent) > 1:
+            list(self._workers.map(self.fetch, absent))
+        elif absent:
+            self.fetch(absent[0])
+
+    def _download(self, relative: str, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
+        try:
+            # What was cut off in the middle of an object is begun once more: the client repeats only what it asks.
+            found = Retrying(
+                retry=retry_if_exception(_is_transient), stop=stop_after_attempt(5),
+                wait=wait_random_exponential(multiplier=0.1, max=2), reraise=True,
+            )(self.files.download, relative, draft)  # fmt: skip
+            draft.replace(path)
+        finally:
+            draft.unlink(missing_ok=True)
+        self._keep(relative, found.size)
+
+    def publish(self, relatives: Iterable[str]) -> None:
+        """Returns when the files that were written here are in the store."""
+        new = [each for each in relatives if each not in self._kept and self.path(each).exists()]
+        list(self._workers.map(self._upload, new))
+
+    def _upload(self, relative: str) -> None:
+        path = self.path(relative)
+        self.files.upload(relative, path)
+        self._keep(relative, path.stat().st_size)
+
+    def copy_all(self, pairs: Iterable[tuple[str, str]]) -> None:
+        """Copies objects within the store, side by side: from which path to which."""
+        list(self._workers.map(lambda pair: self.files.copy(*pair), list(pairs)))
+
+    def forget(self, relatives: Iterable[str]) -> None:
+        """Removes copies of files that are in the store no more, or never will be."""
+        for relative in relatives:
+            with self._lock:
+                size, _ = self._kept.pop(relative, (0, 0.0))
+                self._bytes -= size
+            self.path(relative).unlink(missing_ok=True)
+
+    def forget_below(self, relative: str) -> None:
+        with self._lock:
+            gone = [each for each in self._kept if each.startswith(f"{relative}/")]
+        self.forget(gone)
+        shutil.rmtree(self.path(relative), ignore_errors=True)
+
+    def close(self) -> None:
+        if "_workers" in self.__dict__:
+            self._workers.shutdown(wait=True)
+
+    @cached_property
+    def _workers(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(_SIDE_BY_SIDE, thread_name_prefix="snowmelt-store")
+
+    def _touch(self, relative: str) -> bool:
+        with self._lock:
+            known = self._kept.get(relative)
+            if known is None:
+                return False
+            self._kept[relative] = known[0], time.monotonic()
+            self._kept.move_to_end(relative)
+            return True
+
+    def _keep(self, relative: str, size: int) -> None:
+        now = time.monotonic()
+        with self._lock:
+            before, _ = self._kept.pop(relative, (0, 0.0))
+            self._kept[relative] = size, now
+            self._bytes += size - before
+            gone: list[str] = []
+            while self._bytes > self._most_bytes:
+                oldest, (bytes_, used) = next(iter(self._kept.items()))
+                if used > now - _IN_USE_SECONDS:
+                    break
+                del self._kept[oldest]
+                self._bytes -= bytes_
+                gone.append(oldest)
+        for each in gone:
+            with contextlib.suppress(OSError):
+                self.path(each).unlink(missing_ok=True)
+
+
+def _is_transient(error: BaseException) -> bool:
+    return isinstance(error, OSError) and not isinstance(error, FileNotFoundError | PermissionError)
+
+
+class Mirrors:
+    """The mirrors of this process, by the address of their root and by their folder."""
+
+    def __init__(self) -> None:
+        self._open: tuple[Mirror, ...] = ()
+        self._lock = threading.Lock()
+
+    def add(self, mirror: Mirror) -> None:
+        with self._lock:
+            self._open = (*self._open, mirror)
+
+    def remove(self, mirror: Mirror) -> None:
+        with self._lock:
+            self._open = tuple(each for each in self._open if each is not mirror)
+
+    def local_path(self, uri: str) -> str:
+        """Where the copy of a file is or would be; other addresses stay what they are."""
+        for mirror in self._open:
+            if uri.startswith(f"{mirror.files.uri}/"):
+                return mirror.prefix + uri[len(mirror.files.uri) + 1 :]
+        return uri
+
+    def present(self, path: str) -> str:
+        """The path, once there is a file: what lies in an object store is fetched. Raises FileNotFoundError."""
+        for mirror in self._open:
+            if path.startswith(mirror.prefix):
+                mirror.fetch(mirror.relative(path))
+        return path
+
+    def all_present(self, paths: Iterable[str]) -> None:
+        """The same for many, side by side."""
+        wanted = list(paths)
+        for mirror in self._open:
+            mirror.fetch_all(mirror.relative(path) for path in wanted if path.startswith(mirror.prefix))
+
+
+MIRRORS = Mirrors()

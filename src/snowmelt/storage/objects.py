@@ -1,0 +1,188 @@
+"""The files of an object store below one prefix, by their paths from there.
+
+Failures are those of a file system: FileNotFoundError, FileExistsError, PermissionError, OSError. Their texts hold what
+the store said, without what a signature is made of. Whatever can be repeated is repeated for a while: reads, and writes
+that overwrite the same bytes. A write on condition whose answer was lost is looked up before anybody is told.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from snowmelt.core.errors import configuration
+from snowmelt.core.lazy import lazy_imports
+from snowmelt.core.object_stores import S3Address
+
+with lazy_imports():
+    import obstore
+    from obstore import exceptions as obstore_errors
+    from obstore import store as obstore_stores
+
+if TYPE_CHECKING:
+    from obstore.store import S3Store
+
+RETRY_SECONDS = 60
+_CODE = re.compile(r"<Code>([^<]{1,200})</Code>")
+_MESSAGE = re.compile(r"<Message>([^<]{1,500})</Message>")
+_STATUS = re.compile(r"status(?: code)?[: ]+(\d{3}[^,:;\"]{0,40})", re.IGNORECASE)
+_LAST_CAUSE = re.compile(r"(?:source|message): \"([^\"<]{1,200})\"")
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectFacts:
+    path: str
+    size: int
+    etag: str | None
+    changed: float
+    """Seconds since 1970, by the store's clock."""
+
+
+class ObjectFiles:
+    """Safe to use from many threads."""
+
+    def __init__(self, address: S3Address, *, retry_seconds: float = RETRY_SECONDS) -> None:
+        self.uri = address.uri
+        self._store = _opened(address, retry_seconds)
+
+    def read(self, path: str) -> bytes:
+        with _failures(path):
+            return bytes(obstore.get(self._store, path).bytes())
+
+    def read_range(self, path: str, start: int, end: int) -> bytes:
+        """The bytes from `start` on, before `end`."""
+        with _failures(path):
+            return bytes(obstore.get_range(self._store, path, start=start, end=end))
+
+    def facts(self, path: str) -> ObjectFacts:
+        with _failures(path):
+            return _facts(obstore.head(self._store, path))
+
+    def exists(self, path: str) -> bool:
+        try:
+            self.facts(path)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def put(self, path: str, content: bytes) -> None:
+        with _failures(path):
+            obstore.put(self._store, path, content, mode="overwrite", use_multipart=False)
+
+    def put_new(self, path: str, content: bytes) -> None:
+        """Puts the file as a whole, or raises FileExistsError if there is one. Nobody else can have put it as well."""
+        try:
+            with _failures(path):
+                obstore.put(self._store, path, content, mode="create", use_multipart=False)
+        except FileExistsError:
+            # A request may have been answered and its answer lost: what was repeated then met its own first attempt.
+            if self.read(path) != content:
+                raise
+
+    def upload(self, path: str, file: Path) -> None:
+        with _failures(path):
+            obstore.put(self._store, path, file, mode="overwrite")
+
+    def download(self, path: str, file: Path) -> ObjectFacts:
+        """Writes the object to a file, which must be as long as the store says."""
+        with _failures(path):
+            result = obstore.get(self._store, path)
+            facts = _facts(result.meta)
+            with file.open("wb") as target:
+                for chunk in result.stream():
+                    target.write(chunk)
+        if file.stat().st_size != facts.size:
+            raise OSError(f"'{path}' was cut off: {file.stat().st_size} of {facts.size} bytes")
+        return facts
+
+    def below(self, prefix: str) -> Iterator[ObjectFacts]:
+        """All files below a folder, however deep."""
+        with _failures(prefix):
+            for chunk in obstore.list(self._store, prefix or None):
+                yield from (_facts(meta) for meta in chunk)
+
+    def inside(self, prefix: str) -> tuple[list[str], list[ObjectFacts]]:
+        """The folders and the files directly in a folder."""
+        with _failures(prefix):
+            found = obstore.list_with_delimiter(self._store, prefix or None)
+            return sorted(found["common_prefixes"]), [_facts(meta) for meta in found["objects"]]
+
+    def delete(self, paths: Sequence[str]) -> None:
+        """Nothing happens for those that do not exist."""
+        try:
+            with _failures(paths[0] if paths else ""):
+                if paths:
+                    obstore.delete(self._store, list(paths))
+        except FileNotFoundError:
+            for path in paths:
+                self._delete_one(path)
+
+    def _delete_one(self, path: str) -> None:
+        try:
+            with _failures(path):
+                obstore.delete(self._store, path)
+        except FileNotFoundError:
+            return
+
+    def copy(self, source: str, target: str) -> None:
+        """Within the store; the bytes do not come here."""
+        with _failures(source):
+            obstore.copy(self._store, source, target)
+
+
+def _opened(address: S3Address, retry_seconds: float) -> S3Store:
+    try:
+        opened = obstore_stores.S3Store
+    except ImportError:
+        raise configuration(
+            "Tables in an object store need the package 'obstore'.", hint="Run: pip install 'snowmelt[s3]'."
+        ) from None
+    client: Any = {
+        "timeout": timedelta(seconds=address.timeout_seconds),
+        "connect_timeout": timedelta(seconds=5),
+        "allow_http": address.allow_http,
+    }
+    config: Any = address.for_reader()
+    return opened(
+        address.bucket,
+        prefix=address.prefix or None,
+        config=config,
+        client_options=client,
+        retry_config={"max_retries": 10, "retry_timeout": timedelta(seconds=retry_seconds)},
+    )
+
+
+def _facts(meta: Any) -> ObjectFacts:
+    return ObjectFacts(meta["path"], int(meta["size"]), meta["e_tag"], meta["last_modified"].timestamp())
+
+
+@contextmanager
+def _failures(path: str) -> Iterator[None]:
+    try:
+        yield
+    except (FileNotFoundError, obstore_errors.NotFoundError) as error:
+        raise FileNotFoundError(f"'{path}': {reason_of(error)}") from error
+    except obstore_errors.AlreadyExistsError as error:
+        raise FileExistsError(f"'{path}' is there already") from error
+    except (obstore_errors.PermissionDeniedError, obstore_errors.UnauthenticatedError) as error:
+        raise PermissionError(f"'{path}': {reason_of(error)}") from error
+    except obstore_errors.BaseError as error:
+        raise OSError(f"'{path}': {reason_of(error)}") from error
+
+
+def reason_of(error: BaseException) -> str:
+    """What the store said, or what its client says of the connection, in a few words and without request or keys."""
+    text = str(error)
+    code, message = _CODE.search(text), _MESSAGE.search(text)
+    if code is not None:
+        return f"{code[1]} ({message[1].rstrip('.')})" if message is not None else code[1]
+    if found := _LAST_CAUSE.findall(text):
+        return str(found[-1])
+    if status := _STATUS.search(text):
+        return f"the store answered {status[1].strip()}"
+    return type(error).__name__
