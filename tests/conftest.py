@@ -16,6 +16,7 @@ from snowmelt.accounts import open_account
 from snowmelt.core.config import QuickMode, QuickSettings, Settings
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.session import Session
+from tests.support import on_s3
 from tests.support.shared_account import SharedAccount
 from tests.support.slt import drop_database
 
@@ -31,6 +32,8 @@ SPARK = {
 # With one compiler Java keeps 48 MB for compiled code, which thousands of tests in one process fill; with two it
 # keeps 240. The programs that tests start have this from here too.
 os.environ["SPARK_SUBMIT_OPTS"] = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
+# In processes that tests start, as in this one.
+on_s3.apply()
 
 
 # How long an example takes says how busy the machine is, and nothing of the code. What else the profile has (in CI no
@@ -47,6 +50,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--quick", default="on", choices=["on", "off", "all", "compared"],
         help="the quick lane: `all` takes inputs of every size, `compared` also lets Spark compute and compares",
     )  # fmt: skip
+    parser.addoption("--store", default="disk", choices=["disk", "s3"], help="where the tables of accounts lie")
     parser.addoption("--rewrite", action="store_true", help="write what .slt queries return into the files")
 
 
@@ -56,6 +60,8 @@ def pytest_configure(config: pytest.Config) -> None:
     compared = QuickSettings(mode=QuickMode.ALL, compared=1.0, strict=True)
     Settings.model_fields["quick"].default = compared if chosen == "compared" else QuickSettings(mode=QuickMode(chosen))
     Settings.model_rebuild(force=True)
+    if config.getoption("--store") == "s3":
+        config.add_cleanup(on_s3.start().close)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

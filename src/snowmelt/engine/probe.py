@@ -40,7 +40,7 @@ def check_storage(session: SparkSession, uri: str) -> None:
     if rows != 1:
         raise errors.configuration(
             f"Spark's executors at {master} do not share the storage root {uri} with this process.",
-            hint="Set storage_root in snowmelt.toml to a shared file system or an object store.",
+            hint="Set storage_root in snowmelt.toml to a shared file system.",
         )
 
 

@@ -47,14 +47,13 @@ from snowmelt.runtime.rights.authority import AccessControl
 from snowmelt.runtime.run import Run
 from snowmelt.runtime.session import Session
 from snowmelt.runtime.stopping import StopTimes, stop_all
+from snowmelt.runtime.storage_roots import open_root, spark_settings
 from snowmelt.runtime.transactions import TransactionManager
 from snowmelt.state.ids import new_id
 from snowmelt.state.journal import QueryJournal
 from snowmelt.state.model import Warehouse
 from snowmelt.state.store import StateStore
 from snowmelt.storage.key_filters import KeyFilters
-from snowmelt.storage.layout import CACHE_FOLDER, StorageRoot
-from snowmelt.storage.reaching import check_store
 from snowmelt.storage.table import DeltaStore
 
 _log = structlog.get_logger(__name__)
@@ -92,18 +91,13 @@ class Account:
             self._closing.callback(ownership.release)
             self.state = StateStore.open(settings.state_url or f"sqlite:///{data_dir / 'state.db'}", clock)
             self._closing.callback(self.state.close)
-            root = StorageRoot(
-                settings.storage_root or str(data_dir / "tables"), settings.storage_options,
-                cache=data_dir / CACHE_FOLDER, cache_bytes=settings.store_cache_bytes,
-            )  # fmt: skip
+            root = open_root(settings, data_dir)
             self._closing.callback(root.close)
-            if root.address is not None:
-                check_store(root.address)
             self.store = DeltaStore(root)
             self._closing.callback(self.store.close)
             self.token_key = tokens.load_key(data_dir)
             self.engine = Engine(
-                {**(root.address.for_spark() if root.address is not None else {}), **settings.spark},
+                spark_settings(settings, root),
                 data_dir / SPARK_FOLDER,
                 self.store.root.uri_of(""),
                 self.token_key,

@@ -280,7 +280,7 @@ class Footers:
             if found is not None:
                 self._kept.move_to_end(path)
                 return found
-        return self.keep(path, pq.read_metadata(MIRRORS.present(path)))
+        return self.keep(path, pq.read_metadata(MIRRORS.opened(path)))
 
     def keep(self, path: str, metadata: pq.FileMetaData) -> Footer:
         """The footer of a file; whoever wrote it need not read it again."""
@@ -342,7 +342,8 @@ class ColumnReader:
 
     def _file(self) -> pq.ParquetFile:
         if self._opened is None:
-            self._opened = pq.ParquetFile(MIRRORS.present(self._path), metadata=self.footer.metadata)
+            source = MIRRORS.opened(self._path)
+            self._opened = pq.ParquetFile(source, metadata=self.footer.metadata, pre_buffer=not isinstance(source, str))
         return self._opened
 
 

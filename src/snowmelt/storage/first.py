@@ -77,9 +77,7 @@ def _first_actions(metadata: TableMetadata, operation: str, tag: CommitTag, adds
     ]
 
 
-def put_first(
-    handle: Handle, metadata: TableMetadata, operation: str, tag: CommitTag, adds: Sequence[Action]
-) -> int:
+def put_first(handle: Handle, metadata: TableMetadata, operation: str, tag: CommitTag, adds: Sequence[Action]) -> int:
     """Make the table and return its version, or raise FileExistsError."""
     if isinstance(handle.log.store, LocalLogStore):
         handle.log.store.folder.mkdir(parents=True, exist_ok=True)

@@ -11,6 +11,7 @@ Everybody who opens a data file asks `MIRRORS.present` first. On a local disk th
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import shutil
 import threading
@@ -22,13 +23,21 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
 
+import pyarrow as pa
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
-from snowmelt.storage.objects import ObjectFiles
+from snowmelt.storage.objects import ObjectFacts, ObjectFiles
 
 _SIDE_BY_SIDE = 16
 _IN_USE_SECONDS = 120.0
 """No copy goes that somebody asked for so shortly before: he may be about to open it."""
+
+
+_LARGE = 8 << 20
+"""Of files from this size on, only the parts that are asked for are read, at first."""
+_READ_IN_PARTS = 4
+"""How often. Then a copy is made: somebody comes back to it."""
+_MOST_SEEN = 10_000
 
 
 class Mirror:
@@ -42,6 +51,8 @@ class Mirror:
         self._kept: OrderedDict[str, tuple[int, float]] = OrderedDict()
         """By path: the size of files that are in the store as well, and when they were last asked for."""
         self._bytes = 0
+        self._seen: dict[str, tuple[ObjectFacts, int]] = {}
+        """Files that are read in parts, with how often they were opened."""
         self._lock = threading.Lock()
         self._fetching: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
         shutil.rmtree(folder, ignore_errors=True)
@@ -78,6 +89,21 @@ class Mirror:
             list(self._workers.map(self.fetch, absent))
         elif absent:
             self.fetch(absent[0])
+
+    def opened(self, relative: str) -> Path | pa.NativeFile:
+        """The file to read a part of: its copy, or the object itself as long as it is large and was seldom read."""
+        path = self.path(relative)
+        if self._touch(relative) or path.exists():
+            return path
+        facts, times = self._seen.get(relative) or (self.files.facts(relative), 0)
+        if facts.size < _LARGE or times >= _READ_IN_PARTS:
+            self._seen.pop(relative, None)
+            return self.fetch(relative)
+        with self._lock:
+            self._seen[relative] = facts, times + 1
+            while len(self._seen) > _MOST_SEEN:
+                self._seen.pop(next(iter(self._seen)))
+        return pa.PythonFile(RangedFile(self.files, facts), mode="r")
 
     def _download(self, relative: str, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -157,6 +183,37 @@ class Mirror:
                 self.path(each).unlink(missing_ok=True)
 
 
+class RangedFile(io.RawIOBase):
+    """An object that is read in parts, as long as it is the one that was found."""
+
+    def __init__(self, files: ObjectFiles, facts: ObjectFacts) -> None:
+        self._files, self._facts = files, facts
+        self._position = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._facts.size}[whence]
+        self._position = start + offset
+        return self._position
+
+    def read(self, size: int | None = -1) -> bytes:
+        left = self._facts.size - self._position
+        end = self._position + (left if size is None or size < 0 else min(size, left))
+        if end <= self._position:
+            return b""
+        content = self._files.range_of(self._facts, self._position, end)
+        self._position = end
+        return content
+
+
 def _is_transient(error: BaseException) -> bool:
     return isinstance(error, OSError) and not isinstance(error, FileNotFoundError | PermissionError)
 
@@ -188,6 +245,13 @@ class Mirrors:
         for mirror in self._open:
             if path.startswith(mirror.prefix):
                 mirror.fetch(mirror.relative(path))
+        return path
+
+    def opened(self, path: str) -> str | Path | pa.NativeFile:
+        """What to read a part of a file from."""
+        for mirror in self._open:
+            if path.startswith(mirror.prefix):
+                return mirror.opened(mirror.relative(path))
         return path
 
     def all_present(self, paths: Iterable[str]) -> None:

@@ -59,6 +59,12 @@ class ObjectFiles:
         with _failures(path):
             return bytes(obstore.get_range(self._store, path, start=start, end=end))
 
+    def range_of(self, found: ObjectFacts, start: int, end: int) -> bytes:
+        """The same of the object as it was found; an OSError if it has been replaced since."""
+        options: Any = {"range": (start, end), **({"if_match": found.etag} if found.etag is not None else {})}
+        with _failures(found.path):
+            return bytes(obstore.get(self._store, found.path, options=options).bytes())
+
     def facts(self, path: str) -> ObjectFacts:
         with _failures(path):
             return _facts(obstore.head(self._store, path))

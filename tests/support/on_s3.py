@@ -1,0 +1,38 @@
+"""Every account that a test opens has its tables in S3, in a prefix of its own: `pytest --store s3`."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+from snowmelt.core.config import Settings
+from snowmelt.runtime import account, storage_roots
+from snowmelt.storage.layout import StorageRoot
+from tests.support.s3_server import BUCKET, ENVIRONMENT, S3Server
+
+_MARK = "SNOWMELT_TESTS_IN_S3"
+"""In the environment, so that the processes that tests start do the same."""
+
+
+def start() -> S3Server:
+    server = S3Server()
+    server.__enter__()
+    os.environ.update(ENVIRONMENT, AWS_ENDPOINT_URL=server.endpoint, AWS_ALLOW_HTTP="true")
+    os.environ[_MARK] = "1"
+    apply()
+    return server
+
+
+def apply() -> None:
+    if _MARK not in os.environ:
+        return
+    opened = storage_roots.open_root
+
+    def in_s3(settings: Settings, data_dir: Path) -> StorageRoot:
+        if settings.storage_root is None:
+            prefix = hashlib.sha256(str(data_dir).encode()).hexdigest()[:16]
+            settings = settings.model_copy(update={"storage_root": f"s3://{BUCKET}/{prefix}"})
+        return opened(settings, data_dir)
+
+    account.open_root = in_s3
