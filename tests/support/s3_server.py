@@ -11,9 +11,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-import obstore
-from obstore.store import S3Store
-
 from snowmelt.engine.jars import ensure_jars, parse_lock, require_java
 from tests.support.ports import free_port
 from tests.support.waiting import wait_until
@@ -75,14 +72,6 @@ class S3Server:
 
     def make_bucket(self, name: str) -> None:
         (self.folder / "buckets" / name).mkdir()
-
-    def objects(self, prefix: str = "") -> list[str]:
-        """The paths of all objects below a prefix."""
-        store = S3Store(
-            BUCKET, endpoint=self.endpoint, access_key_id=KEY, secret_access_key=SECRET, region="us-east-1",
-            client_options={"allow_http": True},
-        )  # fmt: skip
-        return [found["path"] for chunk in obstore.list(store, prefix or None) for found in chunk]
 
     def close(self) -> None:
         if self._process is not None:

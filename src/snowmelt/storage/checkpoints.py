@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import shutil
 import uuid
 from concurrent.futures import ThreadPoolExecutor
@@ -21,13 +20,13 @@ from snowmelt.core.faults import reached
 from snowmelt.storage.flushing import flush
 from snowmelt.storage.handles import Handle
 from snowmelt.storage.layout import LOG_FOLDER
-from snowmelt.storage.log import LocalLogStore, LogStore, ObjectLogStore, commit_name, pointed_checkpoint
+from snowmelt.storage.log import LocalLogStore, ObjectLogStore, pointed_checkpoint
+from snowmelt.storage.log_copies import copy_log
 from snowmelt.storage.properties import CHECKPOINT_INTERVAL
 
 _log = structlog.get_logger(__name__)
 DRAFTS = "_checkpoint-"
 """In a table's folder, the beginning of the names of folders in which checkpoints are made."""
-_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.parquet")
 
 
 class Checkpoints:
@@ -70,7 +69,7 @@ def _make(handle: Handle, version: int) -> None:
     draft = handle.folder.path / f"{DRAFTS}{uuid.uuid4().hex}"
     try:
         copy = draft / LOG_FOLDER
-        _copy_log(store, copy, version)
+        copy_log(store, copy, version)
         DeltaTable(str(draft), version=version).create_checkpoint()
         rows = _leave_out_removed(copy / name)
         pointer = copy / "_last_checkpoint"
@@ -104,27 +103,6 @@ def _place(store: LocalLogStore, checkpoint: Path, pointer: Path, version: int) 
         pointer.replace(log / pointer.name)
         # Spark keeps a checksum beside the pointer it wrote, and would refuse the one just put in its place.
         (log / "._last_checkpoint.crc").unlink(missing_ok=True)
-
-
-def _copy_log(store: LogStore, copy: Path, version: int) -> None:
-    """Copies the part of the log that describes the table at that version, by hard links where there are any."""
-    copy.mkdir(parents=True)
-    start = _newest_before(store, version)
-    names = [f"{start:020d}.checkpoint.parquet"] if start >= 0 else []
-    for name in [*names, *(commit_name(each) for each in range(max(start, 0), version + 1))]:
-        if isinstance(store, LocalLogStore):
-            os.link(store.folder / name, copy / name)
-        else:
-            (copy / name).write_bytes(store.read(name))
-
-
-def _newest_before(store: LogStore, version: int) -> int:
-    """The newest checkpoint in one file that is older than that version; -1 when there is none."""
-    pointed = pointed_checkpoint(store)
-    if 0 <= pointed < version and store.exists(f"{pointed:020d}.checkpoint.parquet"):
-        return pointed
-    made = [int(match[1]) for name in store.names() if (match := _CHECKPOINT.fullmatch(name))]
-    return max((each for each in made if each < version), default=-1)
 
 
 def _leave_out_removed(path: Path) -> int:

@@ -117,7 +117,8 @@ def _evolved(metadata: TableMetadata, columns: Sequence[Column]) -> TableMetadat
 def _commit(
     handle: Handle, files: FileList, metadata: TableMetadata, tag: CommitTag, moved: Iterable[Action]
 ) -> tuple[int, list[Action]]:
-    described = handle.at(files.version).metadata()
+    with handle.log_at(files.version) as table:
+        described = table.metadata()
     now = int(time.time() * 1000)
     actions: list[Action] = [
         {

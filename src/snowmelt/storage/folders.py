@@ -8,16 +8,18 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from snowmelt.core.faults import reached
 from snowmelt.storage.mirrors import Mirror
 from snowmelt.storage.objects import ObjectFiles
 
 CHANGE_FOLDER = "_change_data"
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 _NOT_LINKABLE = frozenset({errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.ENOSYS})
 
 
@@ -128,6 +130,9 @@ class ObjectFolder:
         self.files.delete([f"{self.location}/{relative}" for relative in gone])
         self._mirror.forget(f"{self.location}/{relative}" for relative in gone)
         return [sizes[relative] for relative in gone]
+
+    def side_by_side(self, work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+        return self._mirror.side_by_side(work, items)
 
     def take(self, copies: Sequence[tuple[str, str]]) -> None:
         start = f"{self.files.uri}/"

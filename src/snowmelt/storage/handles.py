@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import threading
+import uuid
 from collections import OrderedDict
+from collections.abc import Iterator
 
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from snowmelt.storage.folders import LocalFolder
-from snowmelt.storage.layout import StorageRoot
+from snowmelt.storage.layout import LOG_FOLDER, StorageRoot
 from snowmelt.storage.log import LocalLogStore, ObjectLogStore, TransactionLog, pointed_checkpoint
+from snowmelt.storage.log_copies import copy_log
 from snowmelt.storage.mending import check_entries, mend_checkpoints
 
+LOG_DRAFTS = "_log-"
 _RELOAD_AFTER = 64
 """delta-rs replays every commit since the checkpoint it was loaded from on each update (0.07 ms each), and
 never moves on to a newer checkpoint. So it is loaded anew once that costs more than the loading (about 6
@@ -59,6 +64,20 @@ class Handle:
                 self._say_what_is_torn(self.log.latest() if version is None else version)
                 raise
         return self.at(version)
+
+    @contextlib.contextmanager
+    def log_at(self, version: int) -> Iterator[DeltaTable]:
+        """The same, to ask what the log alone says. One in an object store is copied first: delta-rs would read entry
+        after entry, and keep Python's lock meanwhile."""
+        if not isinstance(self.log.store, ObjectLogStore):
+            yield self.at(version)
+            return
+        draft = self.folder.path / f"{LOG_DRAFTS}{uuid.uuid4().hex}"
+        try:
+            copy_log(self.log.store, draft / LOG_FOLDER, version)
+            yield DeltaTable(str(draft), version=version)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
 
     def _say_what_is_torn(self, version: int) -> None:
         """Raises for an entry of the log that can't be read, back to a checkpoint or to the log's beginning."""

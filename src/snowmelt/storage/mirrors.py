@@ -18,16 +18,19 @@ import threading
 import time
 import uuid
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
 import pyarrow as pa
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
 from snowmelt.storage.objects import ObjectFacts, ObjectFiles
 
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 _SIDE_BY_SIDE = 16
 _IN_USE_SECONDS = 120.0
 """No copy goes that somebody asked for so shortly before: he may be about to open it."""
@@ -85,10 +88,7 @@ class Mirror:
     def fetch_all(self, relatives: Iterable[str]) -> None:
         """The same for many, side by side."""
         absent = [relative for relative in relatives if not self._touch(relative)]
-        if len(absent) > 1:
-            list(self._workers.map(self.fetch, absent))
-        elif absent:
-            self.fetch(absent[0])
+        self.side_by_side(self.fetch, absent)
 
     def opened(self, relative: str) -> Path | pa.NativeFile:
         """The file to read a part of: its copy, or the object itself as long as it is large and was seldom read."""
@@ -122,16 +122,20 @@ class Mirror:
     def publish(self, relatives: Iterable[str]) -> None:
         """Returns when the files that were written here are in the store."""
         new = [each for each in relatives if each not in self._kept and self.path(each).exists()]
-        list(self._workers.map(self._upload, new))
+        self.side_by_side(self._upload, new)
 
     def _upload(self, relative: str) -> None:
         path = self.path(relative)
         self.files.upload(relative, path)
         self._keep(relative, path.stat().st_size)
 
+    def side_by_side(self, work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+        """Not to be called from what it runs."""
+        return list(self._workers.map(work, items)) if len(items) > 1 else [work(item) for item in items]
+
     def copy_all(self, pairs: Iterable[tuple[str, str]]) -> None:
         """Copies objects within the store, side by side: from which path to which."""
-        list(self._workers.map(lambda pair: self.files.copy(*pair), list(pairs)))
+        self.side_by_side(lambda pair: self.files.copy(*pair), list(pairs))
 
     def forget(self, relatives: Iterable[str]) -> None:
         """Removes copies of files that are in the store no more, or never will be."""

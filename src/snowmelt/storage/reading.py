@@ -73,8 +73,8 @@ class DeltaReader:
 
     def _load(self, location: str, version: int) -> FileList:
         handle = self._handles.get(location)
-        with translated(location):
-            return load_file_list(handle.at(version), handle.uri)
+        with translated(location), handle.log_at(version) as table:
+            return load_file_list(table, handle.uri)
 
     def row_count(self, location: str, version: int) -> int:
         files = self.files(location, version)
