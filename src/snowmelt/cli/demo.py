@@ -15,7 +15,7 @@ from snowmelt.cli.consoles import output_console
 from snowmelt.cli.guarding import guarded
 from snowmelt.core.config import load_settings
 from snowmelt.core.logs import configure_logging
-from snowmelt.demo.running import DemoOptions, run_demo
+from snowmelt.demo.running import DemoOptions, Store, run_demo
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h)?")
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
@@ -43,6 +43,9 @@ def demo(
         str, typer.Option("--for", metavar="DURATION", help="How long the shop is open: 90s, 2m.")
     ] = "60s",
     rate: Annotated[float, typer.Option(help="Transactions a second in the shop.", min=0.1, max=1000)] = 40,
+    store: Annotated[
+        Store, typer.Option(help="Where the tables lie: on disk, or in an S3 server that is started for it.")
+    ] = Store.DISK,
 ) -> None:
     """A live PostgreSQL shop: captured, kept as a dimension, summed up, watched, and checked at the end."""
     lasting = duration(length)
@@ -52,7 +55,7 @@ def demo(
         # What goes wrong is part of the picture, which lines of a log would tear apart.
         level = settings.log_level if "log_level" in settings.model_fields_set else "ERROR"
         configure_logging(level, as_json=settings.log_json)
-        return run_demo(output_console(), DemoOptions(data, lasting, rate, called_as()), settings)
+        return run_demo(output_console(), DemoOptions(data, lasting, rate, called_as(), store), settings)
 
     raise typer.Exit(guarded(work))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 import time
@@ -9,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from importlib.resources import files
 from pathlib import Path
 from types import FrameType
@@ -22,6 +24,7 @@ from snowmelt.core.config import Settings
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.demo import closing, view
 from snowmelt.demo.checks import DemoCheck, verdict
+from snowmelt.demo.object_store import BUCKET, LocalS3
 from snowmelt.demo.progress import step
 from snowmelt.demo.shop import Clerk, Shop, WriteLoad
 from snowmelt.demo.snapshot import DemoSnapshot
@@ -47,6 +50,13 @@ _PATIENCE = 600.0
 """Seconds that a machine may take for what has to come to an end: the first snapshot, and the last changes."""
 
 
+class Store(StrEnum):
+    """Where the tables lie."""
+
+    DISK = "disk"
+    S3 = "s3"
+
+
 @dataclass(frozen=True, slots=True)
 class DemoOptions:
     """What the user asked for."""
@@ -57,12 +67,15 @@ class DemoOptions:
     """Transactions a second in the source."""
     program: str = "snowmelt"
     """How the user calls this command, for the lines to copy at the end."""
+    store: Store = Store.DISK
 
 
 def run_demo(console: Console, plan: DemoOptions, settings: Settings) -> int:
     """The exit code says whether all checks passed. Nothing is left running, whatever happens."""
     with _stopped_in_order(console) as started:
         shop, clerk, port = _open_source(console, started)
+        if plan.store is Store.S3:
+            settings = _in_s3(console, started, plan.data, settings)
         account = _open_account(console, started, plan.data, settings)
         session = account.session(database=DATABASE)
         started.callback(_pause_connector, session)
@@ -77,7 +90,10 @@ def run_demo(console: Console, plan: DemoOptions, settings: Settings) -> int:
             started.close()
     console.print(closing.verdict(checks))
     console.print(closing.measured(last))
-    console.print(closing.ways_on(plan.data, plan.program), soft_wrap=True)
+    if plan.store is Store.S3:
+        console.print(f"The tables are objects in {plan.data / 's3' / 'buckets' / BUCKET}.", soft_wrap=True)
+    else:
+        console.print(closing.ways_on(plan.data, plan.program), soft_wrap=True)
     return EXIT_SOUND if all(check.passed for check in checks) else EXIT_UNSOUND
 
 
@@ -87,6 +103,15 @@ def _open_source(console: Console, started: ExitStack) -> tuple[Shop, Clerk, int
         started.enter_context(server)
         shop = Shop(server.url())
         return shop, shop.build(), server.port
+
+
+def _in_s3(console: Console, started: ExitStack, data: Path, settings: Settings) -> Settings:
+    """Starts an S3 server, and has this process use it alone. Its keys are good for as long as it runs."""
+    with step(console, "Starting an S3 server", "An S3 server runs, with a bucket for the tables") as tell:
+        server = started.enter_context(LocalS3(data / "s3", tell))
+    os.environ.pop("AWS_SESSION_TOKEN", None)
+    os.environ.update(server.environment)
+    return settings.model_copy(update={"storage_root": f"s3://{BUCKET}/snowmelt", "storage_options": server.options})
 
 
 def _open_account(console: Console, started: ExitStack, data: Path, settings: Settings) -> Account:

@@ -77,14 +77,14 @@ def _make(handle: Handle, version: int) -> None:
         pointer.write_text(json.dumps(content))
         reached("checkpoint-drafted")
         if isinstance(store, LocalLogStore):
-            _place(store, copy / name, pointer, version)
+            _link_into_log(store, copy / name, pointer, version)
         elif isinstance(store, ObjectLogStore):
-            _put(store, copy / name, pointer, version)
+            _put_into_log(store, copy / name, pointer, version)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def _put(store: ObjectLogStore, checkpoint: Path, pointer: Path, version: int) -> None:
+def _put_into_log(store: ObjectLogStore, checkpoint: Path, pointer: Path, version: int) -> None:
     store.upload(checkpoint.name, checkpoint)
     reached("checkpoint-linked")
     if pointed_checkpoint(store) < version:
@@ -92,7 +92,7 @@ def _put(store: ObjectLogStore, checkpoint: Path, pointer: Path, version: int) -
         store.remove("._last_checkpoint.crc")
 
 
-def _place(store: LocalLogStore, checkpoint: Path, pointer: Path, version: int) -> None:
+def _link_into_log(store: LocalLogStore, checkpoint: Path, pointer: Path, version: int) -> None:
     log = store.folder
     for path in (checkpoint, pointer):
         flush(path)

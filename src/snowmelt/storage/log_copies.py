@@ -14,7 +14,7 @@ _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.parquet")
 def copy_log(store: LogStore, copy: Path, version: int) -> None:
     """Copies the part of the log that describes the table at that version, by hard links where there are any."""
     copy.mkdir(parents=True)
-    start = _newest_before(store, version)
+    start = _newest_upto(store, version)
     names = [f"{start:020d}.checkpoint.parquet"] if start >= 0 else []
     names += [commit_name(each) for each in range(max(start, 0), version + 1)]
     if isinstance(store, LocalLogStore):
@@ -25,7 +25,7 @@ def copy_log(store: LogStore, copy: Path, version: int) -> None:
             (copy / name).write_bytes(content)
 
 
-def _newest_before(store: LogStore, version: int) -> int:
+def _newest_upto(store: LogStore, version: int) -> int:
     """The newest checkpoint in one file that is no newer than that version; -1 when there is none."""
     pointed = pointed_checkpoint(store)
     if 0 <= pointed <= version and store.exists(f"{pointed:020d}.checkpoint.parquet"):

@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import TypeVar
 
 import pyarrow as pa
-from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
 from snowmelt.storage.objects import ObjectFacts, ObjectFiles
 
@@ -109,11 +108,7 @@ class Mirror:
         path.parent.mkdir(parents=True, exist_ok=True)
         draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
         try:
-            # What was cut off in the middle of an object is begun once more: the client repeats only what it asks.
-            found = Retrying(
-                retry=retry_if_exception(_is_transient), stop=stop_after_attempt(5),
-                wait=wait_random_exponential(multiplier=0.1, max=2), reraise=True,
-            )(self.files.download, relative, draft)  # fmt: skip
+            found = self.files.download(relative, draft)
             draft.replace(path)
         finally:
             draft.unlink(missing_ok=True)
@@ -216,10 +211,6 @@ class RangedFile(io.RawIOBase):
         content = self._files.range_of(self._facts, self._position, end)
         self._position = end
         return content
-
-
-def _is_transient(error: BaseException) -> bool:
-    return isinstance(error, OSError) and not isinstance(error, FileNotFoundError | PermissionError)
 
 
 class Mirrors:

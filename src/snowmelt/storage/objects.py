@@ -1,19 +1,28 @@
 """The files of an object store below one prefix, by their paths from there.
 
 Failures are those of a file system: FileNotFoundError, FileExistsError, PermissionError, OSError. Their texts hold what
-the store said, without what a signature is made of. Whatever can be repeated is repeated for a while: reads, and writes
-that overwrite the same bytes. A write on condition whose answer was lost is looked up before anybody is told.
+the store said, without what a signature is made of. All is repeated for a while: a write overwrites the same bytes, and
+one on condition whose answer was lost is looked up before anybody is told that the file is there already.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from tenacity import (
+    Retrying,
+    retry_if_exception,
+    stop_after_attempt,
+    stop_after_delay,
+    stop_any,
+    wait_random_exponential,
+)
 
 from snowmelt.core.errors import configuration
 from snowmelt.core.lazy import lazy_imports
@@ -27,7 +36,9 @@ with lazy_imports():
 if TYPE_CHECKING:
     from obstore.store import S3Store
 
+Result = TypeVar("Result")
 RETRY_SECONDS = 60
+_ATTEMPTS = 8
 _CODE = re.compile(r"<Code>([^<]{1,200})</Code>")
 _MESSAGE = re.compile(r"<Message>([^<]{1,500})</Message>")
 _STATUS = re.compile(r"status(?: code)?[: ]+(\d{3}[^,:;\"]{0,40})", re.IGNORECASE)
@@ -49,25 +60,30 @@ class ObjectFiles:
     def __init__(self, address: S3Address, *, retry_seconds: float = RETRY_SECONDS) -> None:
         self.uri = address.uri
         self._store = _opened(address, retry_seconds)
+        # The client repeats reads by itself, but no write that may have happened, and nothing that was cut off.
+        self._repeating = Retrying(
+            retry=retry_if_exception(_is_transient), reraise=True,
+            stop=stop_any(stop_after_attempt(_ATTEMPTS), stop_after_delay(retry_seconds)),
+            wait=wait_random_exponential(multiplier=0.1, max=3),
+        )  # fmt: skip
+
+    def _repeated(self, path: str, work: Callable[[], Result]) -> Result:
+        def attempt() -> Result:
+            with _failures(path):
+                return work()
+
+        return self._repeating.copy()(attempt)
 
     def read(self, path: str) -> bytes:
-        with _failures(path):
-            return bytes(obstore.get(self._store, path).bytes())
-
-    def read_range(self, path: str, start: int, end: int) -> bytes:
-        """The bytes from `start` on, before `end`."""
-        with _failures(path):
-            return bytes(obstore.get_range(self._store, path, start=start, end=end))
+        return self._repeated(path, lambda: bytes(obstore.get(self._store, path).bytes()))
 
     def range_of(self, found: ObjectFacts, start: int, end: int) -> bytes:
-        """The same of the object as it was found; an OSError if it has been replaced since."""
+        """The bytes from `start` on, before `end`, of an object as it was found; an OSError if it has been replaced."""
         options: Any = {"range": (start, end), **({"if_match": found.etag} if found.etag is not None else {})}
-        with _failures(found.path):
-            return bytes(obstore.get(self._store, found.path, options=options).bytes())
+        return self._repeated(found.path, lambda: bytes(obstore.get(self._store, found.path, options=options).bytes()))
 
     def facts(self, path: str) -> ObjectFacts:
-        with _failures(path):
-            return _facts(obstore.head(self._store, path))
+        return self._repeated(path, lambda: _facts(obstore.head(self._store, path)))
 
     def exists(self, path: str) -> bool:
         try:
@@ -77,68 +93,57 @@ class ObjectFiles:
         return True
 
     def put(self, path: str, content: bytes) -> None:
-        with _failures(path):
-            obstore.put(self._store, path, content, mode="overwrite", use_multipart=False)
+        self._repeated(path, lambda: obstore.put(self._store, path, content, mode="overwrite", use_multipart=False))
 
     def put_new(self, path: str, content: bytes) -> None:
         """Puts the file as a whole, or raises FileExistsError if there is one. Nobody else can have put it as well."""
         try:
-            with _failures(path):
-                obstore.put(self._store, path, content, mode="create", use_multipart=False)
+            self._repeated(path, lambda: obstore.put(self._store, path, content, mode="create", use_multipart=False))
         except FileExistsError:
-            # A request may have been answered and its answer lost: what was repeated then met its own first attempt.
+            # A request may have been carried out and its answer lost: what was repeated then met its own first attempt.
             if self.read(path) != content:
                 raise
 
     def upload(self, path: str, file: Path) -> None:
-        with _failures(path):
-            obstore.put(self._store, path, file, mode="overwrite")
+        self._repeated(path, lambda: obstore.put(self._store, path, file, mode="overwrite"))
 
     def download(self, path: str, file: Path) -> ObjectFacts:
         """Writes the object to a file, which must be as long as the store says."""
-        with _failures(path):
-            result = obstore.get(self._store, path)
-            facts = _facts(result.meta)
-            with file.open("wb") as target:
-                for chunk in result.stream():
-                    target.write(chunk)
+        return self._repeated(path, lambda: self._download(path, file))
+
+    def _download(self, path: str, file: Path) -> ObjectFacts:
+        result = obstore.get(self._store, path)
+        facts = _facts(result.meta)
+        with file.open("wb") as target:
+            for chunk in result.stream():
+                target.write(chunk)
         if file.stat().st_size != facts.size:
-            raise OSError(f"'{path}' was cut off: {file.stat().st_size} of {facts.size} bytes")
+            raise OSError(f"{file.stat().st_size} of {facts.size} bytes came")
         return facts
 
-    def below(self, prefix: str) -> Iterator[ObjectFacts]:
+    def below(self, prefix: str) -> Sequence[ObjectFacts]:
         """All files below a folder, however deep."""
-        with _failures(prefix):
-            for chunk in obstore.list(self._store, prefix or None):
-                yield from (_facts(meta) for meta in chunk)
+        return self._repeated(
+            prefix, lambda: [_facts(meta) for chunk in obstore.list(self._store, prefix or None) for meta in chunk]
+        )
 
     def inside(self, prefix: str) -> tuple[list[str], list[ObjectFacts]]:
         """The folders and the files directly in a folder."""
-        with _failures(prefix):
-            found = obstore.list_with_delimiter(self._store, prefix or None)
-            return sorted(found["common_prefixes"]), [_facts(meta) for meta in found["objects"]]
+        found = self._repeated(prefix, lambda: obstore.list_with_delimiter(self._store, prefix or None))
+        return sorted(found["common_prefixes"]), [_facts(meta) for meta in found["objects"]]
 
     def delete(self, paths: Sequence[str]) -> None:
         """Nothing happens for those that do not exist."""
-        try:
-            with _failures(paths[0] if paths else ""):
-                if paths:
-                    obstore.delete(self._store, list(paths))
-        except FileNotFoundError:
-            for path in paths:
-                self._delete_one(path)
-
-    def _delete_one(self, path: str) -> None:
-        try:
-            with _failures(path):
-                obstore.delete(self._store, path)
-        except FileNotFoundError:
-            return
+        if paths:
+            self._repeated(paths[0], lambda: obstore.delete(self._store, list(paths)))
 
     def copy(self, source: str, target: str) -> None:
         """Within the store; the bytes do not come here."""
-        with _failures(source):
-            obstore.copy(self._store, source, target)
+        self._repeated(source, lambda: obstore.copy(self._store, source, target))
+
+
+def _is_transient(error: BaseException) -> bool:
+    return isinstance(error, OSError) and not isinstance(error, FileNotFoundError | FileExistsError | PermissionError)
 
 
 def _opened(address: S3Address, retry_seconds: float) -> S3Store:
@@ -177,7 +182,7 @@ def _failures(path: str) -> Iterator[None]:
         raise FileExistsError(f"'{path}' is there already") from error
     except (obstore_errors.PermissionDeniedError, obstore_errors.UnauthenticatedError) as error:
         raise PermissionError(f"'{path}': {reason_of(error)}") from error
-    except obstore_errors.BaseError as error:
+    except (obstore_errors.BaseError, ConnectionError) as error:
         raise OSError(f"'{path}': {reason_of(error)}") from error
 
 
