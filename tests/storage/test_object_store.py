@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from snowmelt.core.errors import SnowmeltError, WriteConflictError
@@ -46,7 +48,7 @@ def open_store(proxy: FaultProxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     opened: list[DeltaStore] = []
 
     def open_one() -> DeltaStore:
-        """As another process would: with a mirror and a memory of its own."""
+        """As another process would: with a cache and a memory of its own."""
         uri = f"s3://{s3_server.BUCKET}/{tmp_path.name}"
         root = StorageRoot(uri, s3_server.options(proxy.endpoint), cache=tmp_path / f"cache-{len(opened)}")
         opened.append(DeltaStore(root))
@@ -177,8 +179,8 @@ def test_upkeep(open_store: Opener) -> None:
     assert store.care.clean_log(where, 21) == 21
     stray = store.root.path(where) / "part-stray.parquet"
     stray.write_bytes((store.root.folder(where).present(next(iter(store.files(where, 21).by_path)))).read_bytes())
-    assert store.root.mirror is not None
-    store.root.mirror.publish([f"{where}/part-stray.parquet"])
+    assert store.root.cache is not None
+    store.root.cache.publish([f"{where}/part-stray.parquet"])
     found, upto = store.care.find_orphans(where, 21, -60.0)
     assert (found, upto) == (["part-stray.parquet"], 21)
     assert store.care.remove_orphans(where, found, upto, 0.0).files == 1
@@ -188,20 +190,43 @@ def test_upkeep(open_store: Opener) -> None:
 
 
 def test_copies_are_bounded(open_store: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("snowmelt.storage.mirrors._IN_USE_SECONDS", 0.0)
+    monkeypatch.setattr("snowmelt.storage.object_caches._IN_USE_SECONDS", 0.0)
     writer, reader = open_store(), open_store()
     where = new_table(writer, "T")
     writer.create(where, SMALL, change_feed=False, tag=TAG)
     for number in range(8):
         writer.append(where, small((number, "x" * 2000)), TAG)
-    mirror = reader.root.mirror
-    assert mirror is not None
-    mirror._most_bytes = 3 * writer.files(where, 8).files[0].size
+    cache = reader.root.cache
+    assert cache is not None
+    cache._most_bytes = 3 * writer.files(where, 8).files[0].size
     # In one process two of them have one address.
     writer.root.close()
     for number in range(8):
         wanted = [Among.of("ID", small((number, None)).column("ID"))]
         found = find_rows(reader.files(where, 8), wanted, ["NAME"], 10)
         assert found is not None and found.num_rows == 1
-    assert 0 < mirror.bytes <= mirror._most_bytes
-    assert sum(path.stat().st_size for path in mirror.folder.rglob("*.parquet")) == mirror.bytes
+    assert 0 < cache.bytes <= cache._most_bytes
+    assert sum(path.stat().st_size for path in cache.folder.rglob("*.parquet")) == cache.bytes
+
+
+def test_of_a_large_file_only_parts_are_read(
+    proxy: FaultProxy, open_store: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("snowmelt.storage.object_caches._LARGE", 1 << 20)
+    writer = open_store()
+    where = new_table(writer, "T")
+    count = 400_000
+    noise = np.random.default_rng(3).integers(0, 1 << 62, count)
+    table = pa.table({"ID": pa.array(range(count), pa.int64()), "NAME": pa.array(noise).cast(pa.string())})
+    writer.create(where, SMALL, change_feed=False, tag=TAG, data=table)
+    writer.root.close()
+    reader = open_store()
+    files = reader.files(where, 0)
+    proxy.follow(Plan())
+    found = find_rows(files, [Among.of("ID", table.slice(250_000, 1).column("ID"))], ["NAME"], 10)
+    assert found is not None and found.column("NAME").to_pylist() == [str(noise[250_000])]
+    asked = [request["range"] for request in proxy.seen()[0] if "range" in request]
+    ends = [each.removeprefix("bytes=").split("-") for each in asked]
+    assert 0 < sum(int(end) - int(start) + 1 for start, end in ends) < files.total_bytes / 3
+    assert len(proxy.seen()[0]) <= 8
+    assert reader.root.cache is not None and reader.root.cache.bytes == 0

@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from snowmelt.storage.mirrors import MIRRORS
+from snowmelt.storage.object_caches import OBJECT_CACHES
 from snowmelt.storage.packing import ChangedColumn, KeptColumn, PartOfColumn, RowNumbers, packed
 
 _MOST_BYTES = max(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4, 256 * 1024 * 1024)
@@ -280,7 +280,7 @@ class Footers:
             if found is not None:
                 self._kept.move_to_end(path)
                 return found
-        return self.keep(path, pq.read_metadata(MIRRORS.opened(path)))
+        return self.keep(path, pq.read_metadata(OBJECT_CACHES.opened(path)))
 
     def keep(self, path: str, metadata: pq.FileMetaData) -> Footer:
         """The footer of a file; whoever wrote it need not read it again."""
@@ -342,7 +342,7 @@ class ColumnReader:
 
     def _file(self) -> pq.ParquetFile:
         if self._opened is None:
-            source = MIRRORS.opened(self._path)
+            source = OBJECT_CACHES.opened(self._path)
             self._opened = pq.ParquetFile(source, metadata=self.footer.metadata, pre_buffer=not isinstance(source, str))
         return self._opened
 
@@ -364,12 +364,12 @@ def row_count(path: str) -> int:
 
 def local_path(uri: str) -> str:
     """Where a file is read here. One of an object store may have to be fetched first: `readable_path`."""
-    return uri.removeprefix("file://") if uri.startswith(("file://", "/")) else MIRRORS.local_path(uri)
+    return uri.removeprefix("file://") if uri.startswith(("file://", "/")) else OBJECT_CACHES.local_path(uri)
 
 
 def readable_path(uri: str) -> str:
     """The same, once the file is there. Raises FileNotFoundError."""
-    return MIRRORS.present(local_path(uri))
+    return OBJECT_CACHES.present(local_path(uri))
 
 
 def _folder(path: str) -> str:

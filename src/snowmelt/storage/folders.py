@@ -1,4 +1,4 @@
-"""The folder of one table: where its data files are read and written, on a local disk or through a mirror of a store.
+"""The folder of one table: where its data files are read and written, on a local disk or through a cache of a store.
 
 Writers make files below `path`, whatever stands behind it, and `publish` brings them to where everybody can read them.
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from snowmelt.core.faults import reached
-from snowmelt.storage.mirrors import Mirror
+from snowmelt.storage.object_caches import ObjectCache
 from snowmelt.storage.objects import ObjectFiles
 
 CHANGE_FOLDER = "_change_data"
@@ -98,22 +98,22 @@ class LocalFolder:
 class ObjectFolder:
     """`location`: the table's folder below the root."""
 
-    def __init__(self, mirror: Mirror, location: str) -> None:
-        self._mirror = mirror
+    def __init__(self, cache: ObjectCache, location: str) -> None:
+        self._cache = cache
         self.location = location
-        self.path = mirror.path(location)
+        self.path = cache.path(location)
 
     @property
     def files(self) -> ObjectFiles:
-        return self._mirror.files
+        return self._cache.files
 
     def present(self, relative: str) -> Path:
-        return self._mirror.fetch(f"{self.location}/{relative}")
+        return self._cache.fetch(f"{self.location}/{relative}")
 
     def publish(self, relatives: Iterable[str]) -> None:
         """Returns when files that were written here are in the store. Those that are there already stay as they are."""
         own = (each for each in relatives if "://" not in each and not each.startswith("/"))
-        self._mirror.publish(f"{self.location}/{each}" for each in own)
+        self._cache.publish(f"{self.location}/{each}" for each in own)
 
     def data_files(self) -> Iterator[FileFacts]:
         for directory in (self.location, f"{self.location}/{CHANGE_FOLDER}"):
@@ -128,16 +128,16 @@ class ObjectFolder:
         gone = [relative for relative in relatives if relative in sizes]
         reached("before-file-removed")
         self.files.delete([f"{self.location}/{relative}" for relative in gone])
-        self._mirror.forget(f"{self.location}/{relative}" for relative in gone)
+        self._cache.forget(f"{self.location}/{relative}" for relative in gone)
         return [sizes[relative] for relative in gone]
 
     def side_by_side(self, work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-        return self._mirror.side_by_side(work, items)
+        return self._cache.side_by_side(work, items)
 
     def take(self, copies: Sequence[tuple[str, str]]) -> None:
         start = f"{self.files.uri}/"
         pairs = [(source.removeprefix(start), f"{self.location}/{relative}") for source, relative in copies]
-        self._mirror.copy_all(pairs)
+        self._cache.copy_all(pairs)
 
 
 def is_data_file(name: str) -> bool:

@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 from snowmelt.core.errors import configuration, internal
 from snowmelt.core.object_stores import S3Address
 from snowmelt.storage.folders import LocalFolder, ObjectFolder
-from snowmelt.storage.mirrors import MIRRORS, Mirror
+from snowmelt.storage.object_caches import OBJECT_CACHES, ObjectCache
 from snowmelt.storage.objects import ObjectFiles
 
 CACHE_BYTES = 10 << 30
@@ -45,7 +45,7 @@ class StorageRoot:
         """`cache`: where copies of an object store's files lie, a folder of this process alone."""
         local = _local_path(uri)
         self.is_local = local is not None
-        self.mirror: Mirror | None = None
+        self.cache: ObjectCache | None = None
         self.address: S3Address | None = None
         if local is not None:
             self.uri, self.options = str(local.resolve()), dict(options)
@@ -59,13 +59,13 @@ class StorageRoot:
             )
         if self.address is not None:
             folder = cache or Path(tempfile.mkdtemp(prefix="snowmelt-store-"))
-            self.mirror = Mirror(ObjectFiles(self.address), folder, cache_bytes)
-            MIRRORS.add(self.mirror)
+            self.cache = ObjectCache(ObjectFiles(self.address), folder, cache_bytes)
+            OBJECT_CACHES.add(self.cache)
 
     def close(self) -> None:
-        if self.mirror is not None:
-            MIRRORS.remove(self.mirror)
-            self.mirror.close()
+        if self.cache is not None:
+            OBJECT_CACHES.remove(self.cache)
+            self.cache.close()
 
     def uri_of(self, location: str) -> str:
         """The table's folder as delta-rs and Spark take it: a plain absolute path, or an object store's
@@ -82,31 +82,31 @@ class StorageRoot:
         return self.is_local
 
     def is_readable(self, location: str) -> bool:
-        """Whether the table's files can be read and written in this process: on a disk, or through the mirror."""
-        return self.is_local_table(location) or self._mirrored(location) is not None
+        """Whether the table's files can be read and written in this process: on a disk, or through the cache."""
+        return self.is_local_table(location) or self._cached(location) is not None
 
     def folder(self, location: str) -> LocalFolder | ObjectFolder:
-        mirror = self._mirrored(location)
-        return LocalFolder(self.path(location)) if mirror is None else ObjectFolder(mirror, location.strip("/"))
+        cache = self._cached(location)
+        return LocalFolder(self.path(location)) if cache is None else ObjectFolder(cache, location.strip("/"))
 
     def path(self, location: str) -> Path:
         """Where files of the table are written and read. See `storage.folders`."""
-        mirror = self._mirrored(location)
-        if mirror is not None:
-            path = mirror.path(location.strip("/"))
+        cache = self._cached(location)
+        if cache is not None:
+            path = cache.path(location.strip("/"))
             path.mkdir(parents=True, exist_ok=True)
             return path
         if not self.is_local_table(location):
             raise internal(f"the table at '{self.uri_of(location)}' is not on a local disk")
         return Path(self.uri_of(location))
 
-    def _mirrored(self, location: str) -> Mirror | None:
-        return None if _SCHEME.match(location) or location.startswith("/") else self.mirror
+    def _cached(self, location: str) -> ObjectCache | None:
+        return None if _SCHEME.match(location) or location.startswith("/") else self.cache
 
     @property
     def scratch(self) -> Path:
         """A folder on this machine's disk for files that last as long as a statement."""
-        return Path(self.uri) if self.mirror is None else self.mirror.folder
+        return Path(self.uri) if self.cache is None else self.cache.folder
 
     def new_location(self, database: str, schema: str, name: str) -> str:
         """A folder nothing else uses. The id keeps a dropped table apart from its successor of the same
@@ -115,28 +115,28 @@ class StorageRoot:
 
     def remove(self, location: str) -> None:
         """Delete the table's folder. Nothing happens when it does not exist."""
-        mirror = self._mirrored(location)
-        if mirror is None:
+        cache = self._cached(location)
+        if cache is None:
             if self.is_local_table(location):
                 shutil.rmtree(self.path(location), ignore_errors=True)
             return
-        paths = [found.path for found in mirror.files.below(location.strip("/"))]
+        paths = [found.path for found in cache.files.below(location.strip("/"))]
         # The log goes last: a removal that stops half-way leaves something `locations` still finds.
         marker = f"/{LOG_FOLDER}/"
-        mirror.files.delete([path for path in paths if marker not in path])
-        mirror.files.delete([path for path in paths if marker in path])
-        mirror.forget_below(location.strip("/"))
+        cache.files.delete([path for path in paths if marker not in path])
+        cache.files.delete([path for path in paths if marker in path])
+        cache.forget_below(location.strip("/"))
 
     def remove_staging(self) -> None:
-        """Delete what statements left behind that never ended. (A mirror starts empty.)"""
+        """Delete what statements left behind that never ended. (A cache starts empty.)"""
         if self.is_local:
             for folder in Path(self.uri).glob(f"{STAGING}*"):
                 shutil.rmtree(folder, ignore_errors=True)
 
     def folders(self) -> Iterator[str]:
         """Every location below the root that is named as `new_location` does, with a Delta log or without."""
-        if self.mirror is not None:
-            found = _below(self.mirror.files, "", 3)
+        if self.cache is not None:
+            found = _below(self.cache.files, "", 3)
         else:
             root = Path(self.uri)
             found = (path.relative_to(root).as_posix() for path in sorted(root.glob("*/*/*")) if path.is_dir())
@@ -144,9 +144,9 @@ class StorageRoot:
 
     def locations(self) -> Iterator[str]:
         """Every location below the root that holds a Delta log."""
-        if self.mirror is not None:
-            for location in _below(self.mirror.files, "", 3):
-                if any(folder.endswith(f"/{LOG_FOLDER}") for folder in self.mirror.files.inside(location)[0]):
+        if self.cache is not None:
+            for location in _below(self.cache.files, "", 3):
+                if any(folder.endswith(f"/{LOG_FOLDER}") for folder in self.cache.files.inside(location)[0]):
                     yield location
             return
         root = Path(self.uri)

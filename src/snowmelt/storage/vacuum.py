@@ -57,13 +57,12 @@ def remove_unneeded(handle: Handle, floor: FileList, latest: FileList, *, strict
     if strict:
         for version in range(floor.version + 1, log.latest() + 1):
             needed |= _named(log.actions(version), ("add", "cdc", "remove"))
-    removed = Removed()
+    gone: set[str] = set()
     for version in entries(handle):
         if version > floor.version:
             break
-        gone = _named(log.actions(version), ("add", "cdc", "remove")) - needed
-        removed += _remove(handle, sorted(gone))
-    return removed
+        gone |= _named(log.actions(version), ("add", "cdc", "remove")) - needed
+    return _remove(handle, sorted(gone))
 
 
 def _named(actions: Sequence[Action], kinds: Sequence[str]) -> set[str]:

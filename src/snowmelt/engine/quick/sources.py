@@ -13,7 +13,7 @@ from snowmelt.engine.quick.scopes import QuickRelation
 from snowmelt.engine.quick.types import BIGINT, STRING, VARIANT, NotQuick, SparkType, named, of_arrow
 from snowmelt.engine.quick.values import literal
 from snowmelt.storage.columns import file_columns, local_path, marked_variants, row_count
-from snowmelt.storage.mirrors import MIRRORS
+from snowmelt.storage.object_caches import OBJECT_CACHES
 from snowmelt.storage.origins import ORIGIN_FILE, ORIGIN_ROW
 from snowmelt.storage.rewrite import FILE, ROW
 
@@ -71,7 +71,7 @@ def table_files(table: TableFiles) -> QuickRelation:
     if len(table.files) > _MOST_FILES:
         raise NotQuick("a table of many files")
     paths = [_path(uri) for uri in table.files]
-    MIRRORS.all_present(paths)
+    OBJECT_CACHES.all_present(paths)
     stored = _stored_names(table)
     columns, refused = _types(_named(table), stored, paths)
     items = [_Item(name, type_, stored.get(name, name)) for name, type_ in columns]

@@ -5,7 +5,7 @@ an object in pieces is checked by its etag. A file that we write is written here
 names it, so that it needn't be fetched again. The folder starts empty: after a crash nobody can tell a file that was
 uploaded from one that was not.
 
-Everybody who opens a data file asks `MIRRORS.present` first. On a local disk that gives the path back.
+Everybody who opens a data file asks `OBJECT_CACHES.present` first. On a local disk that gives the path back.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _READ_IN_PARTS = 4
 _MOST_SEEN = 10_000
 
 
-class Mirror:
+class ObjectCache:
     """Safe to use from many threads."""
 
     def __init__(self, files: ObjectFiles, folder: Path, most_bytes: int) -> None:
@@ -73,7 +73,8 @@ class Mirror:
     def fetch(self, relative: str) -> Path:
         """The file's copy, which is made if there is none. Raises FileNotFoundError."""
         path = self.path(relative)
-        if self._touch(relative) or path.exists():
+        if path.exists():
+            self._touch(relative)
             return path
         with self._lock:
             alone = self._fetching[relative]
@@ -86,13 +87,13 @@ class Mirror:
 
     def fetch_all(self, relatives: Iterable[str]) -> None:
         """The same for many, side by side."""
-        absent = [relative for relative in relatives if not self._touch(relative)]
-        self.side_by_side(self.fetch, absent)
+        self.side_by_side(self.fetch, list(relatives))
 
     def opened(self, relative: str) -> Path | pa.NativeFile:
         """The file to read a part of: its copy, or the object itself as long as it is large and was seldom read."""
         path = self.path(relative)
-        if self._touch(relative) or path.exists():
+        if path.exists():
+            self._touch(relative)
             return path
         facts, times = self._seen.get(relative) or (self.files.facts(relative), 0)
         if facts.size < _LARGE or times >= _READ_IN_PARTS:
@@ -154,14 +155,11 @@ class Mirror:
     def _workers(self) -> ThreadPoolExecutor:
         return ThreadPoolExecutor(_SIDE_BY_SIDE, thread_name_prefix="snowmelt-store")
 
-    def _touch(self, relative: str) -> bool:
+    def _touch(self, relative: str) -> None:
         with self._lock:
-            known = self._kept.get(relative)
-            if known is None:
-                return False
-            self._kept[relative] = known[0], time.monotonic()
-            self._kept.move_to_end(relative)
-            return True
+            if (known := self._kept.get(relative)) is not None:
+                self._kept[relative] = known[0], time.monotonic()
+                self._kept.move_to_end(relative)
 
     def _keep(self, relative: str, size: int) -> None:
         now = time.monotonic()
@@ -213,47 +211,47 @@ class RangedFile(io.RawIOBase):
         return content
 
 
-class Mirrors:
-    """The mirrors of this process, by the address of their root and by their folder."""
+class ObjectCaches:
+    """The caches of this process, by the address of their root and by their folder."""
 
     def __init__(self) -> None:
-        self._open: tuple[Mirror, ...] = ()
+        self._open: tuple[ObjectCache, ...] = ()
         self._lock = threading.Lock()
 
-    def add(self, mirror: Mirror) -> None:
+    def add(self, cache: ObjectCache) -> None:
         with self._lock:
-            self._open = (*self._open, mirror)
+            self._open = (*self._open, cache)
 
-    def remove(self, mirror: Mirror) -> None:
+    def remove(self, cache: ObjectCache) -> None:
         with self._lock:
-            self._open = tuple(each for each in self._open if each is not mirror)
+            self._open = tuple(each for each in self._open if each is not cache)
 
     def local_path(self, uri: str) -> str:
         """Where the copy of a file is or would be; other addresses stay what they are."""
-        for mirror in self._open:
-            if uri.startswith(f"{mirror.files.uri}/"):
-                return mirror.prefix + uri[len(mirror.files.uri) + 1 :]
+        for cache in self._open:
+            if uri.startswith(f"{cache.files.uri}/"):
+                return cache.prefix + uri[len(cache.files.uri) + 1 :]
         return uri
 
     def present(self, path: str) -> str:
         """The path, once there is a file: what lies in an object store is fetched. Raises FileNotFoundError."""
-        for mirror in self._open:
-            if path.startswith(mirror.prefix):
-                mirror.fetch(mirror.relative(path))
+        for cache in self._open:
+            if path.startswith(cache.prefix):
+                cache.fetch(cache.relative(path))
         return path
 
     def opened(self, path: str) -> str | Path | pa.NativeFile:
         """What to read a part of a file from."""
-        for mirror in self._open:
-            if path.startswith(mirror.prefix):
-                return mirror.opened(mirror.relative(path))
+        for cache in self._open:
+            if path.startswith(cache.prefix):
+                return cache.opened(cache.relative(path))
         return path
 
     def all_present(self, paths: Iterable[str]) -> None:
         """The same for many, side by side."""
         wanted = list(paths)
-        for mirror in self._open:
-            mirror.fetch_all(mirror.relative(path) for path in wanted if path.startswith(mirror.prefix))
+        for cache in self._open:
+            cache.fetch_all(cache.relative(path) for path in wanted if path.startswith(cache.prefix))
 
 
-MIRRORS = Mirrors()
+OBJECT_CACHES = ObjectCaches()
