@@ -15,7 +15,7 @@ from snowmelt.cli.consoles import output_console
 from snowmelt.cli.guarding import guarded
 from snowmelt.core.config import load_settings
 from snowmelt.core.logs import configure_logging
-from snowmelt.demo.running import DemoOptions, Store, run_demo
+from snowmelt.demo.running import DemoOptions, DemoStore, run_demo
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h)?")
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
@@ -44,8 +44,8 @@ def demo(
     ] = "60s",
     rate: Annotated[float, typer.Option(help="Transactions a second in the shop.", min=0.1, max=1000)] = 40,
     store: Annotated[
-        Store, typer.Option(help="Where the tables lie: on disk, or in an S3 server that is started for it.")
-    ] = Store.DISK,
+        DemoStore, typer.Option(help="Where the tables lie: on disk, or in an S3 server that is started for it.")
+    ] = DemoStore.DISK,
 ) -> None:
     """A live PostgreSQL shop: captured, kept as a dimension, summed up, watched, and checked at the end."""
     lasting = duration(length)

@@ -108,8 +108,7 @@ class S3Address:
         return common | ({"allow_http": "true"} if self.allow_http else {})
 
     def for_spark(self) -> dict[str, str]:
-        """Spark's settings. It puts log entries on condition that nobody else has: it asks that nothing be overwritten,
-        which S3A turns into If-None-Match where it need not look first."""
+        """Spark's settings. It puts log entries on condition that nobody else has, by a log store of ours."""
         settings = {
             "fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
             "fs.s3a.aws.credentials.provider": ",".join(_CREDENTIALS),
@@ -117,14 +116,13 @@ class S3Address:
             "fs.s3a.path.style.access": str(not self.virtual_hosted).lower(),
             "fs.s3a.connection.ssl.enabled": str(not self.allow_http).lower(),
             "fs.s3a.connection.timeout": f"{self.timeout_seconds}s",
-            "fs.s3a.performance.flags": "create",
             "fs.s3a.create.conditional.enabled": "true",
             "fs.s3a.audit.enabled": "false",
         }
         if self.endpoint is not None:
             settings["fs.s3a.endpoint"] = self.endpoint
         return {f"spark.hadoop.{name}": value for name, value in settings.items()} | {
-            "spark.delta.logStore.s3.impl": "io.delta.storage.GCSLogStore",
+            "spark.delta.logStore.s3.impl": "snowmelt.delta.ConditionalLogStore",
         }
 
 

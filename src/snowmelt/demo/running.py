@@ -50,7 +50,7 @@ _PATIENCE = 600.0
 """Seconds that a machine may take for what has to come to an end: the first snapshot, and the last changes."""
 
 
-class Store(StrEnum):
+class DemoStore(StrEnum):
     """Where the tables lie."""
 
     DISK = "disk"
@@ -67,14 +67,14 @@ class DemoOptions:
     """Transactions a second in the source."""
     program: str = "snowmelt"
     """How the user calls this command, for the lines to copy at the end."""
-    store: Store = Store.DISK
+    store: DemoStore = DemoStore.DISK
 
 
 def run_demo(console: Console, plan: DemoOptions, settings: Settings) -> int:
     """The exit code says whether all checks passed. Nothing is left running, whatever happens."""
     with _stopped_in_order(console) as started:
         shop, clerk, port = _open_source(console, started)
-        if plan.store is Store.S3:
+        if plan.store is DemoStore.S3:
             settings = _in_s3(console, started, plan.data, settings)
         account = _open_account(console, started, plan.data, settings)
         session = account.session(database=DATABASE)
@@ -90,7 +90,7 @@ def run_demo(console: Console, plan: DemoOptions, settings: Settings) -> int:
             started.close()
     console.print(closing.verdict(checks))
     console.print(closing.measured(last))
-    if plan.store is Store.S3:
+    if plan.store is DemoStore.S3:
         console.print(f"The tables are objects in {plan.data / 's3' / 'buckets' / BUCKET}.", soft_wrap=True)
     else:
         console.print(closing.ways_on(plan.data, plan.program), soft_wrap=True)

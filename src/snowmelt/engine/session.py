@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -137,7 +138,7 @@ def start(settings: Mapping[str, str], work_dir: Path) -> SparkSession:
     pools.parent.mkdir(parents=True, exist_ok=True)
     pools.write_text(pools_xml(), encoding="utf-8")
     # Last, so that Java's archive holds for what stands before them.
-    needed = [*ensure_jars(), *(ensure_jars(jars=locked_jars(_OBJECT_STORES)) if _IN_S3 in chosen else ())]
+    needed = [*ensure_jars(), *(_for_object_stores() if _IN_S3 in chosen else ())]
     if chosen["spark.master"].startswith("local"):
         chosen = {**_LOCAL, **with_archive(chosen, java, needed)}
     else:
@@ -159,6 +160,12 @@ def start(settings: Mapping[str, str], work_dir: Path) -> SparkSession:
     session = sql.SparkSession.builder.config(map=dict(chosen)).getOrCreate()
     session.sparkContext.setLogLevel(chosen["spark.log.level"])
     return session
+
+
+def _for_object_stores() -> Iterator[Path]:
+    """The jars of S3, and that of the log store, which `tools.log_store` makes."""
+    yield from ensure_jars(jars=locked_jars(_OBJECT_STORES))
+    yield Path(str(files(_OBJECT_STORES))) / "log_store" / "conditional-log-store.jar"
 
 
 def sibling(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:
