@@ -11,7 +11,7 @@ import pytest
 from tests.crash.test_processes import environment
 
 HEAVY = {
-    "apprise", "argon2", "confluent_kafka", "cryptography", "fastavro", "httpx", "jsonschema", "openlineage",
+    "apprise", "argon2", "confluent_kafka", "cryptography", "fastavro", "httpx", "jsonschema", "obstore", "openlineage",
     "open_data_contract_standard", "opentelemetry", "prometheus_client", "prompt_toolkit", "psycopg", "py4j", "pyspark",
     "starlette", "uvicorn", "yaml",
 }  # fmt: skip
