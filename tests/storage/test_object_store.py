@@ -16,6 +16,7 @@ from snowmelt.storage.layout import StorageRoot
 from snowmelt.storage.probe import Among, find_rows
 from snowmelt.storage.table import AppTransaction, DeltaStore
 from tests.storage.support import COLUMNS, SMALL, TAG, names, rows, small
+from tests.storage.test_undo import UNDO, theirs, they_append
 from tests.support import s3_server
 from tests.support.fault_proxy import Fault, FaultProxy, Plan
 from tests.support.s3_server import S3Server
@@ -230,3 +231,15 @@ def test_of_a_large_file_only_parts_are_read(
     assert 0 < sum(int(end) - int(start) + 1 for start, end in ends) < files.total_bytes / 3
     assert len(proxy.seen()[0]) <= 8
     assert reader.root.cache is not None and reader.root.cache.bytes == 0
+
+
+def test_what_others_wrote_stays(remote: DeltaStore) -> None:
+    location = remote.root.new_location("A", "B", "C")
+    base = remote.create(location, SMALL, change_feed=True, tag=TAG, data=small((1, "a"), (2, "b")))
+    remote.append(location, small((3, "ours")), TAG)
+    they_append(remote, location, (4, "theirs"))
+    theirs(remote, location).delete('"ID" = 1')
+    undone = remote.undo(location, base, UNDO)
+    assert undone is not None
+    assert undone.lost == ()
+    assert names(remote, location) == [(2, "b"), (4, "theirs")]

@@ -336,7 +336,7 @@ def test_locations_and_removal(store: DeltaStore, location: str, wide: str) -> N
     assert not store.has_version(wide, 0)
 
 
-def test_names_of_folders() -> None:
+def test_names_of_folders(tmp_path: Path) -> None:
     root = StorageRoot("file:///data/root%20one")
     assert root.uri == "/data/root one"
     made = root.new_location("SHOP", "My Schema", "../Ünsafe*name?")
@@ -345,12 +345,15 @@ def test_names_of_folders() -> None:
     assert root.uri_of("a/b") == "/data/root one/a/b"
     assert root.uri_of("s3://bucket/t/") == "s3://bucket/t"
     assert root.uri_of("/elsewhere/t") == "/elsewhere/t"
-    assert not StorageRoot("s3://bucket/prefix/").is_local
-    assert StorageRoot("s3://bucket/prefix/").uri_of("a") == "s3://bucket/prefix/a"
+    remote = StorageRoot("s3://bucket/prefix/", cache=tmp_path / "cache")
+    assert not remote.is_local
+    assert remote.uri_of("a") == "s3://bucket/prefix/a"
+    assert remote.path("a") == tmp_path / "cache" / "a"
+    remote.close()
     with pytest.raises(SnowmeltError):
         StorageRoot("/data/[x]")
     with pytest.raises(SnowmeltError):
-        StorageRoot("s3://bucket").path("a")
+        remote.path("s3://elsewhere/a")
 
 
 def test_every_type_has_a_column(store: DeltaStore) -> None:

@@ -25,19 +25,9 @@ from tests.storage.support import SMALL, TAG, names, small
 UNDO = CommitTag("undo")
 
 
-@pytest.fixture
-def remote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DeltaStore:
-    """The paths taken in an object store, over delta-rs' client for local files."""
-    root = StorageRoot(str(tmp_path))
-    root.uri, root.is_local = f"file://{tmp_path}", False
-    monkeypatch.setattr(root, "is_local_table", lambda location: False)
-    monkeypatch.setattr(root, "uri_of", lambda location: f"{root.uri}/{location}")
-    return DeltaStore(root)
-
-
 def theirs(store: DeltaStore, location: str) -> DeltaTable:
     """The table as another tool opens it."""
-    return DeltaTable(store.root.uri_of(location))
+    return DeltaTable(store.root.uri_of(location), storage_options=store.root.options or None)
 
 
 def they_append(store: DeltaStore, location: str, *pairs: tuple[int, str | None], **more: Any) -> None:
@@ -196,19 +186,6 @@ def test_they_never_stop(store: DeltaStore, location: str, monkeypatch: pytest.M
     with pytest.raises(SnowmeltError, match="Another writer") as caught:
         store.undo(location, 0, UNDO)
     assert caught.value.transient
-
-
-def test_in_an_object_store(remote: DeltaStore) -> None:
-    location = remote.root.new_location("A", "B", "C")
-    Path(remote.root.uri.removeprefix("file://"), location).mkdir(parents=True)
-    base = remote.create(location, SMALL, change_feed=True, tag=TAG, data=small((1, "a"), (2, "b")))
-    remote.append(location, small((3, "ours")), TAG)
-    they_append(remote, location, (4, "theirs"))
-    theirs(remote, location).delete('"ID" = 1')
-    undone = remote.undo(location, base, UNDO)
-    assert undone is not None
-    assert undone.lost == ()
-    assert names(remote, location) == [(2, "b"), (4, "theirs")]
 
 
 OPERATIONS = st.lists(
