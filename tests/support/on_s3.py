@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from snowmelt.core.config import Settings
@@ -16,12 +18,31 @@ _MARK = "SNOWMELT_TESTS_IN_S3"
 
 
 def start() -> S3Server:
+    """For the rest of this process, and those that it starts."""
     server = S3Server()
     server.__enter__()
-    os.environ.update(ENVIRONMENT, AWS_ENDPOINT_URL=server.endpoint, AWS_ALLOW_HTTP="true")
-    os.environ[_MARK] = "1"
+    os.environ.update(_environment(server))
     apply()
     return server
+
+
+@contextmanager
+def server_for_processes() -> Iterator[S3Server]:
+    """For processes that are started inside; this one goes on as before."""
+    with S3Server() as server:
+        set_here = _environment(server)
+        before = {name: os.environ.get(name) for name in set_here}
+        os.environ.update(set_here)
+        try:
+            yield server
+        finally:
+            for name, value in before.items():
+                os.environ.pop(name, None)
+                os.environ.update({} if value is None else {name: value})
+
+
+def _environment(server: S3Server) -> dict[str, str]:
+    return {**ENVIRONMENT, "AWS_ENDPOINT_URL": server.endpoint, "AWS_ALLOW_HTTP": "true", _MARK: "1"}
 
 
 def apply() -> None:
