@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 from typing import Annotated
@@ -43,7 +44,8 @@ def main(
     unknown = [name for name in chosen if name not in BENCHMARKS]
     if unknown:
         raise typer.BadParameter(f"There is no benchmark '{unknown[0]}'. There are: {', '.join(BENCHMARKS)}.")
-    console = Console()
+    # In a file nobody sees what a narrow terminal would cut.
+    console = Console(width=None if sys.stdout.isatty() else 160)
     described = machine.describe()
     console.print(
         f"{described['cores']} cores, {described['memory_gb']} GB, load {described['load_average']}, "

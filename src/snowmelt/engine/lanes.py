@@ -132,13 +132,14 @@ class Engine:
         self, query: exp.Expr | str, tables: Sequence[TableFiles] = (), *, lane: Lane = Lane.HEAVY,
         tag: str | None = None, pool: str | None = None, inputs: Mapping[str, pa.Table] | None = None,
         for_spark: Callable[[exp.Expr], exp.Expr] | None = None, known: Translations | None = None,
-        noted: Noted | None = None,
+        noted: Noted | None = None, few: bool = False,
     ) -> pa.Table:  # fmt: skip
         """The result of a query, a tree of Spark SQL, over the named tables. `inputs` are Arrow tables it may name too.
 
         `for_spark` gives the tree as Spark should have it, where that differs. A text goes to Spark in any case.
         `known`: what the quick lane translated this very tree to before, if it reads nothing but `inputs`, all of them.
         `noted` is told what the quick lane was asked, for `again`.
+        `few`: the quick lane may take it, whatever `lane` says to Spark.
         """
 
         def by_spark(tag: str | None = tag) -> pa.Table:
@@ -151,7 +152,7 @@ class Engine:
             return found
 
         found = (
-            self.quickly(query, tables, lane=lane, tag=tag, inputs=inputs, known=known, noted=noted)
+            self.quickly(query, tables, lane=lane, tag=tag, inputs=inputs, known=known, noted=noted, few=few)
             if isinstance(query, exp.Expr)
             else None
         )
@@ -164,9 +165,10 @@ class Engine:
     def quickly(
         self, query: exp.Expr, tables: Sequence[TableFiles], *, lane: Lane, tag: str | None = None,
         inputs: Mapping[str, pa.Table] | None = None, known: Translations | None = None, noted: Noted | None = None,
+        few: bool = False,
     ) -> pa.Table | None:  # fmt: skip
         """The result by the quick lane; None when that is for Spark to compute."""
-        if not self._may_be_quick(lane):
+        if not self._may_be_quick(lane, few=few):
             return None
         began = time.monotonic()
         found = self._by_quick(tag, lambda: self._quick.run(query, tables, inputs or {}, tag, known, noted))
@@ -197,8 +199,8 @@ class Engine:
         self.figures.queries += 1
         return found
 
-    def _may_be_quick(self, lane: Lane) -> bool:
-        return self.mode is QuickMode.ALL or (self.mode is not QuickMode.OFF and lane in _SMALL)
+    def _may_be_quick(self, lane: Lane, *, few: bool = False) -> bool:
+        return self.mode is QuickMode.ALL or (self.mode is not QuickMode.OFF and (few or lane in _SMALL))
 
     def _is_sampled(self) -> bool:
         share = self._settings.compared

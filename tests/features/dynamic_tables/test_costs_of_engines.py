@@ -57,16 +57,27 @@ def test_both_engines_are_known(sums: Session) -> None:
     assert "quick lane" in explained["Expected by changes"] and "ms" in explained["Expected in full"]
 
 
+def test_tens_of_thousands_of_changed_rows_need_no_spark(sums: Session) -> None:
+    by_changes = "TARGET_LAG = DOWNSTREAM WAREHOUSE = COMPUTE_WH REFRESH_MODE = INCREMENTAL"
+    sums.execute(f"CREATE OR REPLACE DYNAMIC TABLE d {by_changes} AS {_QUERY}")
+    sums.execute("INSERT INTO s SELECT SEQ4() % 7, SEQ4() FROM TABLE(GENERATOR(ROWCOUNT => 60000))")
+    sums.execute("ALTER DYNAMIC TABLE d REFRESH")
+    details = json.loads(_last(sums)["DETAILS"])
+    assert (details["engine"], details["incrementalEngine"]) == ("quick", "quick"), details
+    assert details["changed_rows"] == 60_000
+    assert _equals_its_query(sums)
+
+
 @pytest.mark.parametrize(("milliseconds", "action"), [(900.0, "FULL"), (6.0, "INCREMENTAL")])
 def test_the_choice_follows_what_was_measured(sums: Session, milliseconds: float, action: str) -> None:
     """So many changes are Spark's, all rows of a small table are not: it depends on how fast Spark is here."""
     account = sums.account
     engine = account.engine
-    sums.execute("INSERT INTO s SELECT SEQ4() % 7, SEQ4() FROM TABLE(GENERATOR(ROWCOUNT => 60000))")
+    sums.execute("INSERT INTO s SELECT SEQ4() % 7, SEQ4() FROM TABLE(GENERATOR(ROWCOUNT => 600000))")
     id = table_id(sums, "D")
     with account.state.begin() as state:
         costs = RefreshCosts(
-            full_ms=60, full_rows=60_000, incremental_ms=30, incremental_rows=10,
+            full_ms=60, full_rows=600_000, incremental_ms=30, incremental_rows=10,
             full_engine=ComputeEngine.QUICK, incremental_engine=ComputeEngine.QUICK,
         )  # fmt: skip
         state.dynamic.put(state.dynamic.require(id).model_copy(update={"costs": costs}))

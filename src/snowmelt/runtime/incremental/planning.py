@@ -18,7 +18,7 @@ from snowmelt.runtime import errors
 from snowmelt.runtime.incremental.definitions import BoundDefinition, DefinitionCatalog
 from snowmelt.runtime.incremental.operator_states import OperatorStates
 from snowmelt.runtime.incremental.runs import RefreshRun
-from snowmelt.runtime.incremental.stages import TINY_ROWS, resolved
+from snowmelt.runtime.incremental.stages import QUICK_ROWS, resolved
 from snowmelt.runtime.run import Run
 from snowmelt.sql.dialect import identifier
 from snowmelt.state.dynamic_model import OperatorState, RefreshCosts, RefreshMode
@@ -51,7 +51,7 @@ def work_of(
     if mode is QuickMode.OFF or (mode is not QuickMode.ALL and size > small):
         full = ComputeEngine.SPARK
     declined = measured.incremental_ms is not None and measured.incremental_engine is ComputeEngine.SPARK
-    if mode is QuickMode.OFF or changed_rows > TINY_ROWS or (declined and measured.incremental_rows <= TINY_ROWS):
+    if mode is QuickMode.OFF or changed_rows > QUICK_ROWS or (declined and measured.incremental_rows <= QUICK_ROWS):
         incremental = ComputeEngine.SPARK
     return Work(changed_rows, sum(version.rows for version in versions), size, full, incremental)
 

@@ -24,8 +24,10 @@ from snowmelt.sql.dialect import identifier
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
 
-TINY_ROWS = 50_000
-"""Given rows that the quick lane takes at most."""
+QUICK_ROWS = 500_000
+"""Given rows that the quick lane takes at most: it joins so many while Spark still takes them in."""
+_TINY_ROWS = 50_000
+"""Given rows that Spark computes in one task, at most."""
 ROWS = "rows of the table"
 """What plans call the query that is no stage."""
 _Form = tuple["tuple[str, _Form]", ...]
@@ -187,20 +189,23 @@ class StageRunner:
         names = query.names
         tables = [table for name, table in run.tables.items() if name in names]
         inputs = {name: data for name, data in {**run.inputs, **self._inputs}.items() if name in names}
-        lane = _lane(tables, inputs, run.account.settings.small_query_bytes)
+        rows, size = sum(data.num_rows for data in inputs.values()), sum(table.bytes for table in tables)
+        small = size <= run.account.settings.small_query_bytes
+        lane = _lane(rows, tables, small=small)
         return run.account.engine.to_arrow(
-            query.tree, tables, lane=lane, tag=run.tag, pool=run.pool, inputs=inputs,
+            query.tree, tables, lane=lane, tag=run.tag, pool=run.pool, inputs=inputs, few=small and rows <= QUICK_ROWS,
             for_spark=_in_one_task if lane is Lane.TINY else None,
             known=query.translations if query.form is not None and not tables else None,
         )  # fmt: skip
 
 
-def _lane(tables: Sequence[TableFiles], inputs: Mapping[str, pa.Table], small: int) -> Lane:
-    """`small`: so many bytes any query may read that is computed in this process."""
-    few = sum(data.num_rows for data in inputs.values()) <= TINY_ROWS
-    if few and not tables:
+def _lane(rows: int, tables: Sequence[TableFiles], *, small: bool) -> Lane:
+    """Spark's way with so many given rows and these tables, which are `small` or not."""
+    if rows > _TINY_ROWS:
+        return Lane.CHANGES
+    if not tables:
         return Lane.TINY
-    return Lane.LIGHT if few and sum(table.bytes for table in tables) <= small else Lane.CHANGES
+    return Lane.LIGHT if small else Lane.CHANGES
 
 
 def _in_one_task(query: exp.Expr) -> exp.Expr:
