@@ -111,6 +111,23 @@ def test_many_tables_over_one_source_keep_their_lag_with_few_workers(
     assert all("SKIPPED" not in world.states(table)[-3:] for table in tables)
 
 
+def test_a_thousand_tables_over_one_source_keep_a_lag_that_one_worker_can_keep() -> None:
+    """A refresh of each takes 18 ms, all together more than half of the lag of 30 s."""
+    ids = [f"t{n}" for n in range(1000)]
+    lag = timedelta(seconds=30)
+    tables = {
+        id_: DynamicTable(id=id_, name=id_, target_lag=lag, sources=("base",), data_timestamp=START) for id_ in ids
+    }
+    world = Simulation(tables, dict.fromkeys(ids, timedelta(milliseconds=18)), parallel=1)
+    for second in range(160):
+        if second == 60:
+            world.lags.clear()
+        world.run(1)
+        world.commit("base")
+    assert max(max(found) for found in world.lags.values()) <= lag
+    assert max(map(len, world.lags.values())) <= 5, "each is refreshed once in 24 s"
+
+
 @settings(max_examples=100, deadline=None)
 @given(worlds(feasible=False))
 def test_tables_nobody_needs_are_never_refreshed(world: Simulation) -> None:

@@ -34,7 +34,7 @@ from snowmelt.engine.quick.scopes import DuckQuery
 from snowmelt.engine.quick.types import NotQuick
 from snowmelt.engine.rates import ObservedRates
 from snowmelt.ivm.cost import ComputeEngine, EngineRates
-from snowmelt.sql.dialect import to_spark_sql
+from snowmelt.sql.dialect import call, to_spark_sql
 from snowmelt.storage.columns import local_path
 
 with lazy_imports():
@@ -55,7 +55,6 @@ _KNOWN_TAGS = 2_000
 _KNOWN_REASONS = 1_000
 _COMPARED = "compared:"
 """Begins the tag of what Spark computes only to be compared: those jobs are not the statement's."""
-_PROBE = "SELECT k, COUNT(1) AS n, SUM(v) AS total FROM probed GROUP BY k"
 _PROBED_FEW, _PROBED_MANY = 50, 300_000
 _SMALL = frozenset({Lane.LIGHT, Lane.TINY})
 
@@ -117,6 +116,7 @@ class Engine:
         self._sampled = random.Random()
         self.figures = QuickFigures()
         self.observed = ObservedRates()
+        self._probed = False
         self.mode = self._settings.mode
 
     @cached_property
@@ -225,7 +225,8 @@ class Engine:
 
     def rates(self) -> EngineRates:
         """How long queries take here in both engines. The quick lane runs a few first if it has not run any yet."""
-        if self.mode is not QuickMode.OFF and not self.observed.is_known(ComputeEngine.QUICK):
+        if self.mode is not QuickMode.OFF and not self._probed and not self.observed.is_known(ComputeEngine.QUICK):
+            self._probed = True
             self._probe()
         return self.observed.rates(spark_is_up=self.spark_is_up)
 
@@ -252,11 +253,14 @@ class Engine:
         self.observed.note(engine, size, took)
 
     def _probe(self) -> None:
-        """A query like a stage of a refresh: a join and sums by key, over few rows or many."""
-        query: exp.Expr = exp.maybe_parse(_PROBE, dialect="spark")
+        """A query like a stage of a refresh, sums by key, over few rows and many. What fails now would fail again."""
+        key, value = exp.column("k"), exp.column("v")
+        sums = exp.alias_(call("count", exp.Literal.number(1)), "n"), exp.alias_(call("sum", value), "total")
+        query = exp.select(key, *sums).from_("probed").group_by(key)
+        keys = pa.array(range(_PROBED_FEW))
         for rows in (_PROBED_FEW,) * 4 + (_PROBED_MANY,):
-            values = pa.table({"k": [row % 50 for row in range(rows)], "v": list(range(rows))})
-            self.quickly(query, (), lane=Lane.TINY, inputs={"probed": values})
+            repeated = pa.concat_arrays([keys] * (rows // _PROBED_FEW))
+            self.quickly(query, (), lane=Lane.TINY, inputs={"probed": pa.table({"k": repeated, "v": range(rows)})})
 
     # -- which lane -----------------------------------------------------------------------------------------------
 

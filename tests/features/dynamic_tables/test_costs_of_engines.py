@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from snowmelt.core.config import QuickMode
+from snowmelt.engine.rates import ObservedRates
 from snowmelt.ivm.cost import ComputeEngine
 from snowmelt.runtime.session import Session
 from snowmelt.state.dynamic_model import RefreshCosts
@@ -28,6 +29,18 @@ def _explained(session: Session) -> dict[str, str]:
 
 def _equals_its_query(session: Session) -> bool:
     return sorted(session.execute("SELECT * FROM d").rows()) == sorted(session.execute(_QUERY).rows())
+
+
+def test_the_quick_lane_is_measured_before_anything_ran(session: Session) -> None:
+    engine = session.account.engine
+    if engine.mode is QuickMode.OFF:
+        pytest.skip("the quick lane is off")
+    engine.observed, engine._probed = ObservedRates(), False
+    rates = engine.rates()
+    assert rates.quick.queries == 5, "four over few rows and one over many"
+    assert rates.quick.query_ms > 0 and rates.quick.mb_ms >= 0
+    assert rates.spark.queries == 0 and rates.spark.query_ms > rates.quick.query_ms
+    assert engine.rates() == rates, "it measures once"
 
 
 @pytest.fixture
