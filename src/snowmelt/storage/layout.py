@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 from snowmelt.core.errors import configuration, internal
 from snowmelt.core.object_stores import S3Address
 from snowmelt.storage.folders import LocalFolder, ObjectFolder
-from snowmelt.storage.object_caches import OBJECT_CACHES, ObjectCache
+from snowmelt.storage.object_caches import KEPT, OBJECT_CACHES, ObjectCache
 from snowmelt.storage.objects import ObjectFiles
 
 CACHE_BYTES = 10 << 30
@@ -100,6 +100,12 @@ class StorageRoot:
             raise internal(f"the table at '{self.uri_of(location)}' is not on a local disk")
         return Path(self.uri_of(location))
 
+    def beside(self, location: str) -> Path:
+        """Where files lie that go with a table and that only this machine reads. In an object store's stead they are on
+        its disk; a table must be able to do without."""
+        cache = self._cached(location)
+        return self.path(location) if cache is None else cache.path(KEPT) / location.strip("/")
+
     def _cached(self, location: str) -> ObjectCache | None:
         return None if _SCHEME.match(location) or location.startswith("/") else self.cache
 
@@ -126,6 +132,7 @@ class StorageRoot:
         cache.files.delete([path for path in paths if marker not in path])
         cache.files.delete([path for path in paths if marker in path])
         cache.forget_below(location.strip("/"))
+        shutil.rmtree(self.beside(location), ignore_errors=True)
 
     def remove_staging(self) -> None:
         """Delete what statements left behind that never ended. (A cache starts empty.)"""

@@ -30,6 +30,8 @@ from snowmelt.storage.objects import ObjectFacts, ObjectFiles
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+KEPT = "_kept"
+"""In the folder, what is no copy and stays: files beside those of tables, each table's in a folder of its own."""
 _SIDE_BY_SIDE = 16
 _IN_USE_SECONDS = 120.0
 """No copy goes that somebody asked for so shortly before: he may be about to open it."""
@@ -57,8 +59,10 @@ class ObjectCache:
         """Files that are read in parts, with how often they were opened."""
         self._lock = threading.Lock()
         self._fetching: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        for entry in folder.iterdir():
+            if entry.name != KEPT:
+                shutil.rmtree(entry, ignore_errors=True)
 
     @property
     def bytes(self) -> int:

@@ -184,9 +184,7 @@ class _ChangeRefresh:
         """What Spark calls the states of the plan. Raises when they are not those of the table as it is."""
         recorded = self.attempt.dynamic.operator_states
         states = self.compiled.states
-        if not store.usable(self.compiled.fingerprints, recorded) and (
-            recorded or self.run.account.store.root.is_local
-        ):
+        if not store.usable(self.compiled.fingerprints, recorded):
             raise TooLargeError("the states of its aggregates are missing")
         if not recorded:
             return {}

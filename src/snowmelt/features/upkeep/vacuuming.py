@@ -154,11 +154,8 @@ class Vacuum:
     def _states(self, table: CatalogObject, age: float) -> Removed:
         """States of aggregates that no refresh names: left by one that did not finish, or by another query."""
         assert isinstance(table.definition, TableDefinition)
-        root = self._account.store.root
-        if table.definition.dynamic is None or not root.is_local:
-            return Removed()
-        folder = root.path(table.definition.location) / operator_states.FOLDER
-        if not folder.is_dir():
+        folder = self._account.store.root.beside(table.definition.location) / operator_states.FOLDER
+        if table.definition.dynamic is None or not folder.is_dir():
             return Removed()
         with self._account.state.read() as state:
             dynamic = state.dynamic.get(table.id)

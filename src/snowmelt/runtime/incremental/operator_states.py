@@ -62,7 +62,7 @@ class OperatorStates:
 
     @cached_property
     def _folder(self) -> Path:
-        return self._root.path(self._location) / FOLDER
+        return self._root.beside(self._location) / FOLDER
 
     @cached_property
     def _folder_uri(self) -> str:
@@ -155,7 +155,7 @@ class OperatorStates:
             rows = _put_together(together, state)
             recorded = recorded.model_copy(update={"files": tuple(f for f in recorded.files if f not in small)})
         file = self._folder / f"{state.name}-{uuid.uuid4().hex}.parquet"
-        self._folder.mkdir(exist_ok=True)
+        self._folder.mkdir(parents=True, exist_ok=True)
         FOOTERS.keep(str(file), write_parquet(rows, file))
         self._run.transaction.unflushed.append(file)
         reached("state-written")

@@ -108,8 +108,6 @@ def filled(run: RefreshRun, table: CatalogObject, bound: BoundDefinition) -> Fil
     """
     definition = table.definition
     assert isinstance(definition, TableDefinition) and definition.dynamic is not None
-    if not run.account.store.root.is_local:
-        return Filled(reproducible(bound), {})
     try:
         plan = planner_of(bound).initial(bound.environment.context.now)
     except NotIncrementalError:
