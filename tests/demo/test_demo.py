@@ -54,6 +54,17 @@ def test_a_short_run(tmp_path: Path) -> None:
         assert "PAUSED" in connector
 
 
+def test_a_short_run_in_s3(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    process = demo(folder, "--for", "8s", "--rate", "10", "--store", "s3")
+    text, _ = process.communicate(timeout=DEADLINE)
+    assert process.returncode == 0, text
+    assert "all checks passed" in text
+    assert left_running(folder) == []
+    assert list((folder / "s3" / "buckets").rglob("00000000000000000000.json"))
+    assert not (folder / "tables").exists()
+
+
 @pytest.mark.parametrize("reached", ["Starting Spark", "the shop is open"])
 def test_ctrl_c(tmp_path: Path, reached: str) -> None:
     folder = tmp_path / "data"
