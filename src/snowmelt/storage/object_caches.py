@@ -82,11 +82,13 @@ class ObjectCache:
             return path
         with self._lock:
             alone = self._fetching[relative]
-        with alone:
-            if not path.exists():
-                self._download(relative, path)
-        with self._lock:
-            self._fetching.pop(relative, None)
+        try:
+            with alone:
+                if not path.exists():
+                    self._download(relative, path)
+        finally:
+            with self._lock:
+                self._fetching.pop(relative, None)
         return path
 
     def fetch_all(self, relatives: Iterable[str]) -> None:
