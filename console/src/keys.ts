@@ -18,12 +18,16 @@ const part = (value: unknown): string => url(base64(new TextEncoder().encode(JSO
 export function pemBytes(pem: string): Uint8Array<ArrayBuffer> {
   const found = /-----BEGIN PRIVATE KEY-----([A-Za-z0-9+/=\s]+)-----END PRIVATE KEY-----/.exec(pem);
   if (!found?.[1]) {
-    throw new Error("This is no private key in PEM form (PKCS #8, not encrypted). It begins with -----BEGIN PRIVATE KEY-----.");
+    const encrypted = pem.includes("ENCRYPTED");
+    throw new Error(encrypted ? "This key is encrypted. The page takes one that is not: openssl pkcs8 -in key.pem writes it."
+      : "This is no private key in PEM form (PKCS #8). It begins with -----BEGIN PRIVATE KEY-----.");
   }
   return Uint8Array.from(atob(found[1].replaceAll(/\s/g, "")), (letter) => letter.charCodeAt(0));
 }
 
 export async function signedToken(user: string, pem: string, now = Date.now()): Promise<string> {
+  // Browsers have it only where nobody on the way can change the page.
+  if (!globalThis.crypto?.subtle) throw new Error("Browsers sign only on pages by https, or of this machine (localhost). Log in with a token, or open this page by https.");
   const key = await crypto.subtle.importKey("pkcs8", pemBytes(pem), ALGORITHM, true, ["sign"]);
   const { kty, n, e } = await crypto.subtle.exportKey("jwk", key);
   const open = await crypto.subtle.importKey("jwk", { kty: kty ?? "RSA", n: n ?? "", e: e ?? "" }, ALGORITHM, true, ["verify"]);

@@ -7,9 +7,18 @@ export interface Place {
   query: URLSearchParams;
 }
 
+/** A part as it was meant; as it stands where somebody typed an address that means nothing. */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
 export function parse(hash: string): Place {
   const [path = "", search = ""] = hash.replace(/^#\/?/, "").split("?");
-  const parts = path.split("/").filter(Boolean).map(decodeURIComponent);
+  const parts = path.split("/").filter(Boolean).map(decoded);
   return { page: parts[0] ?? "home", parts: parts.slice(1), query: new URLSearchParams(search) };
 }
 

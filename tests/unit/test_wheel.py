@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import sysconfig
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from email.parser import Parser
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from playwright.sync_api import expect
 
 from tests.crash.test_processes import ROOT
+from tests.serve.console.browser import opened, started
+from tests.support.waiting import DEADLINE
 
 BUILT_FROM = ("pyproject.toml", "README.md", "LICENSE")
+_ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+/#link=\S+")
+_PIPELINE = ("SHOP", "RAW_CHANGES", "NEW_CHANGES", "PARSE_CUSTOMERS", "CUSTOMERS", "ORDER_LINES", "SALES", "REVENUE")
+"""Of the demo: a connector, a table, a stream, a task, dimensions, and dynamic tables."""
 
 
 @pytest.fixture(scope="module")
@@ -58,29 +69,98 @@ def readable() -> Iterator[Path]:
         yield Path(folder)
 
 
-def _demo(environment: Path, folder: Path, seconds: int) -> str:
-    """What `snowmelt demo` of an environment prints, in a folder that has nothing of the checkout."""
-    done = subprocess.run(
+def _demo(environment: Path, folder: Path, seconds: int, look: Callable[[str], None] = lambda _: None) -> str:
+    """What `snowmelt demo` of an environment prints, in a folder that has nothing of the checkout. `look` is given the
+    address for a browser as soon as it is printed."""
+    with subprocess.Popen(
         [str(environment / "bin" / "snowmelt"), "demo", "--data", "demo", "--for", f"{seconds}s", "--rate", "10"],
-        cwd=folder, env=_clean_environment(COLUMNS="120"), check=False, capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+        cwd=folder, env=_clean_environment(COLUMNS="120"), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        printed: list[str] = []
+        try:
+            for line in process.stdout:
+                printed.append(line)
+                address = _ADDRESS.search(line)
+                if address is not None:
+                    look(address[0])
+        except BaseException:
+            process.kill()
+            raise
+        assert process.wait(DEADLINE) == 0, "".join(printed)
+    return "".join(printed)
 
 
-def test_the_installed_wheel_runs_the_demo_outside_of_the_checkout(wheel: Path, readable: Path) -> None:
-    """An environment of its own, to which pip installs the wheel. The packages that it needs are those of this one,
-    whose own Snowmelt is not among them: what leads to the checkout does not count in a folder that is only named."""
+def _look_on(address: str) -> None:
+    """The page shows the pipeline as it comes to be and works, and nobody reloads it."""
+    with started() as browser, opened(browser, address.partition("#")[0]) as page:
+        page.goto(address)
+        expect(page.get_by_role("heading", name="Home")).to_be_visible()
+        page.get_by_role("link", name="Graph").click()
+        for name in _PIPELINE:
+            expect(page.locator(f'[data-node="SHOP.PUBLIC.{name}"]').first).to_be_attached(timeout=DEADLINE * 1000)
+        told = page.locator('[data-node="SHOP.PUBLIC.RAW_CHANGES"] .sub')
+        for _ in range(3):
+            expect(told).not_to_have_text(told.text_content() or "", timeout=DEADLINE * 1000)
+        expect(page.locator(".edge.flow").first).to_be_attached(timeout=DEADLINE * 1000)
+        page.get_by_role("link", name="Home").click()
+        expect(page.locator(".arrived li", has_text="RAW_CHANGES")).to_contain_text("rows")
+
+
+@pytest.fixture
+def installed(wheel: Path, readable: Path) -> Path:
+    """An environment with nothing in it but what `pip install snowmelt[demo]` puts there: the wheel by pip itself, and
+    beside it the packages that its metadata asks for, and those that these ask for, with the files that pip installed
+    for the tests."""
     environment = readable / "environment"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment)], check=True)
     packages = environment.joinpath(*Path(sysconfig.get_path("purelib")).relative_to(sys.prefix).parts)
-    (packages / "packages-of-the-tests.pth").write_text(sysconfig.get_path("purelib"))
+    for needed in _needed(wheel, "demo"):
+        for file in needed.files or ():
+            target = packages / file
+            if ".." not in file.parts and not target.exists():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.symlink_to(Path(str(file.locate())).resolve())
     pip = [sys.executable, "-m", "pip", "--python", str(environment / "bin" / "python")]
     subprocess.run([*pip, "install", "-q", "--no-deps", "--no-index", str(wheel)], check=True, env=_clean_environment())
-    where = [str(environment / "bin" / "python"), "-c", "import snowmelt; print(snowmelt.__file__)"]
+    return environment
+
+
+def _needed(wheel: Path, extra: str) -> list[metadata.Distribution]:
+    """All that pip would install with the wheel."""
+    with zipfile.ZipFile(wheel) as opened:
+        (name,) = (name for name in opened.namelist() if name.endswith(".dist-info/METADATA"))
+        own = Parser().parsestr(opened.read(name).decode()).get_all("Requires-Dist", [])
+    found: dict[str, metadata.Distribution] = {}
+    waiting = [(text, extra) for text in own]
+    while waiting:
+        text, of = waiting.pop()
+        one = Requirement(text)
+        if one.marker is not None and not one.marker.evaluate({"extra": of}):
+            continue
+        key = canonicalize_name(one.name)
+        if key not in found:
+            found[key] = metadata.distribution(one.name)
+            waiting += [(more, "") for more in found[key].requires or ()]
+        waiting += [(more, each) for each in one.extras for more in found[key].requires or ()]
+    return list(found.values())
+
+
+def test_the_installed_wheel_runs_the_demo_outside_of_the_checkout(installed: Path, readable: Path) -> None:
+    """And somebody looks at its page while it runs."""
+    asked = "import importlib.util, snowmelt; print(snowmelt.__file__, importlib.util.find_spec('pytest'))"
+    where = [str(installed / "bin" / "python"), "-c", asked]
     found = subprocess.run(where, check=True, cwd=readable, env=_clean_environment(), capture_output=True, text=True)
-    assert Path(found.stdout.strip()).is_relative_to(packages)
-    assert "all checks passed" in _demo(environment, readable, 1)
+    file, tests = found.stdout.split()
+    assert Path(file).is_relative_to(installed) and tests == "None"
+    looked: list[str] = []
+
+    def look(address: str) -> None:
+        _look_on(address)
+        looked.append(address)
+
+    assert "all checks passed" in _demo(installed, readable, 5, look)
+    assert looked
 
 
 @pytest.mark.slow

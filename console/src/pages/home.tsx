@@ -36,6 +36,15 @@ function address(kind: string, full: string): string {
   return pageOf({ id: `${kind}:${full}`, kind, database, schema, name });
 }
 
+/** The part of a table's page that shows the cause. */
+const CAUSES: Record<string, string> = { failed: "refreshes", late: "refreshes", quarantined: "quality", warning: "quality", costly: "cost" };
+
+function causeOf({ severity, kind, name }: Problem): string {
+  const page = address(kind, name);
+  const part = kind === "DYNAMIC_TABLE" || (kind === "TABLE" && CAUSES[severity] === "quality") ? CAUSES[severity] : undefined;
+  return part ? `${page}/${part}` : page;
+}
+
 function Problems({ problems }: { problems: Problem[] }): JSX.Element {
   if (problems.length === 0) {
     return <Empty icon="check" title="Nothing needs you">Every table is within its target lag, and nothing has failed.</Empty>;
@@ -46,7 +55,7 @@ function Problems({ problems }: { problems: Problem[] }): JSX.Element {
         <li key={`${problem.kind}${problem.name}${problem.title}`}>
           <span><Badge state={problem.severity} /></span>
           <div class="what">
-            <a href={address(problem.kind, problem.name)}>{nameParts(problem.name).at(-1)}</a>
+            <a href={causeOf(problem)} title={problem.name}>{nameParts(problem.name).at(-1)}</a>
             <span class="detail">
               {problem.title}
               {problem.limit !== undefined ? ` (${duration(problem.behind)} behind, ${duration(problem.limit)} promised)` : ""}

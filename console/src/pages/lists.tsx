@@ -1,13 +1,14 @@
 /** Lists of objects of one kind, each with its detail and what can be done with it. */
 import type { ComponentChildren, JSX } from "preact";
-import { useState } from "preact/hooks";
-import { getJson, query, type Row, type Value } from "../api";
-import { ago, bytes, count, duration } from "../format";
+import { useMemo, useState } from "preact/hooks";
+import { getJson, query, quoted, type Row, type Value } from "../api";
+import { ago, bytes, count, duration, instant, short } from "../format";
 import { deeds, perform, type Named } from "../graph/actions";
 import { keyOfRow, type GraphData } from "../graph/model";
 import { useLive } from "../live";
 import { go, href, place } from "../router";
 import { Sql } from "../sql/shown";
+import { Chart } from "../ui/chart";
 import { Beside, Detail, Listing, PickName, type ListColumn } from "../ui/listing";
 import { Action, Badge, Card, Empty, Failure, Head, Spinner, useAnswer } from "../ui/parts";
 
@@ -36,6 +37,33 @@ function Runs({ node, of }: { node: Named; of: string }): JSX.Element {
       <thead><tr><th>State</th><th>Scheduled</th><th>Completed</th><th>Message</th></tr></thead>
       <tbody>{found.value.map((row, index) => <tr key={index}><td><Badge state={String(row["state"])} /></td><td class="muted">{ago(row["scheduled_time"])}</td><td class="muted">{ago(row["completed_time"])}</td><td class="clip ellipsis" title={String(row["error_message"] ?? row["sql_error_message"] ?? "")}>{row["error_message"] ?? row["sql_error_message"]}</td></tr>)}</tbody>
     </table></div>
+  );
+}
+
+/** What a channel committed, by minute: of the last fourteen days, as far as there are so many rows. */
+function Committed({ row }: { row: Row }): JSX.Element {
+  const [table, channel] = [String(row["table_name"]), String(row["name"])];
+  const found = useAnswer(() => query(
+    `SELECT * FROM TABLE(${quoted(String(row["database_name"]))}.INFORMATION_SCHEMA.SNOWPIPE_STREAMING_CHANNEL_HISTORY(TABLE_NAME => ?, CHANNEL_NAME => ?, RESULT_LIMIT => 240)) WHERE schema_name = ?`, [quoted(table), channel, String(row["schema_name"])],
+  ), [table, channel]);
+  useLive(["rows"], found.again, 3000);
+  const drawn = useMemo(() => {
+    const minutes = [...(found.value ?? [])].reverse();
+    return { times: minutes.map((one) => (instant(one["created_on"])?.getTime() ?? 0) / 1000), lines: [{ label: "Rows", values: minutes.map((one) => Number(one["rows_inserted"])), color: "--flow", bars: true }] };
+  }, [found.value]);
+  if (found.error) return <Failure error={found.error} />;
+  if (!found.value) return <Spinner />;
+  const total = (key: string): number => (found.value ?? []).reduce((sum, one) => sum + Number(one[key] ?? 0), 0);
+  const latest = found.value[0];
+  if (!latest) return <Empty icon="channel" title="It has committed no rows yet" />;
+  return (
+    <section class="committed" aria-label="What it committed">
+      {drawn.times.length > 1 ? <Chart times={drawn.times} lines={drawn.lines} format={short} height={110} label="Rows that it committed, by minute" /> : null}
+      <Facts facts={[
+        fact("Rows committed", count(total("rows_inserted"))), fact("Rows refused", total("rows_error_count") ? count(total("rows_error_count")) : null), fact("Last commit", ago(latest["created_on"])),
+        fact("Seen after", latest["average_latency_ms"] === null ? null : duration(Number(latest["average_latency_ms"]) / 1000)), fact("Last error", latest["last_error_message"]),
+      ]} />
+    </section>
   );
 }
 
@@ -135,7 +163,7 @@ const CHANNELS: Kind = {
   ask: () => query("SHOW CHANNELS IN ACCOUNT"),
   columns: [home, column("Table", "table_name"), column("Offset token", "offset_token"), since("Created", "created_on")],
   facts: (row) => [fact("Table", row["table_name"]), fact("Offset token", row["offset_token"]), fact("Client sequencer", row["client_sequencer"]), fact("Row sequencer", row["row_sequencer"])],
-  more: (_, row) => <a class="button small" href={href("table", String(row["database_name"]), String(row["schema_name"]), String(row["table_name"]))}>Open its table</a>,
+  more: (_, row) => <><Committed row={row} /><a class="button small" style={{ justifySelf: "start" }} href={href("table", String(row["database_name"]), String(row["schema_name"]), String(row["table_name"]))}>Open its table</a></>,
 };
 const PRODUCTS: Kind = {
   title: "Data products", page: "products", icon: "product", kind: "DATA_PRODUCT", topics: ["objects", "refreshes", "quality", "time"], none: ["No data products yet", "CREATE DATA PRODUCT names tables, who owns them and how fresh they are."],

@@ -50,11 +50,16 @@ export function LogIn(): JSX.Element {
           <input name="user" autocomplete="username" autoFocus required value={user} onInput={(event) => setUser(event.currentTarget.value)} />
         </label>
         {way === "key" ? (
-          <label class="field">Private key
-            <textarea name="key" rows={5} required spellcheck={false} placeholder="-----BEGIN PRIVATE KEY-----" value={secret}
-              onInput={(event) => setSecret(event.currentTarget.value)} />
-            <span class="faint">It signs a token here, and does not leave this page.</span>
-          </label>
+          <div class="key">
+            <label class="field">Private key
+              <textarea name="key" rows={5} required spellcheck={false} placeholder="-----BEGIN PRIVATE KEY-----" value={secret} aria-describedby="about-key"
+                onInput={(event) => setSecret(event.currentTarget.value)} />
+            </label>
+            <label class="button small choose">Choose its file
+              <input class="visually-hidden" type="file" accept=".pem,.p8,.key" onChange={(event) => { void event.currentTarget.files?.[0]?.text().then(setSecret); }} />
+            </label>
+            <span class="faint" id="about-key">It signs a token here, and does not leave this page.</span>
+          </div>
         ) : (
           <label class="field">{way === "password" ? "Password" : "Access token"}
             <input name="secret" type="password" required autocomplete={way === "password" ? "current-password" : "off"} value={secret}

@@ -1,14 +1,13 @@
 import "./table.css";
 import "./home.css";
 import type { JSX } from "preact";
-import { useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { query, quoted, run, statements, type Row, type Value } from "../api";
-import { ago, bytes, count, dayAndClock, duration, instant, plural, short, typeName } from "../format";
+import { ago, bytes, count, dayAndClock, duration, typeName } from "../format";
 import { deeds, fullName, perform, qualified, type Named } from "../graph/actions";
 import { useLive } from "../live";
 import { href, place } from "../router";
 import { Sql } from "../sql/shown";
-import { Chart } from "../ui/chart";
 import { ResultGrid } from "../ui/grid";
 import { Action, Badge, Card, Empty, Failure, Head, Icon, KIND_WORD, Spinner, useAnswer } from "../ui/parts";
 import { Changes } from "./changes";
@@ -17,18 +16,11 @@ import { Lineage } from "./table/lineage";
 import { Plan, WhatIf } from "./table/plan";
 import { ranPlan } from "./table/planpicture";
 import { Quality } from "./table/quality";
+import { loadRefreshes, OneRefresh, Refreshes, type Refresh } from "./table/refreshes";
 import { List, optional } from "./table/shared";
 import { Travel } from "./table/travel";
 
 const number = (value: Value | undefined): number | null => (value === null || value === undefined || value === "" ? null : Number(value));
-const parsed = (value: Value | undefined): Record<string, unknown> => {
-  try {
-    return (JSON.parse(String(value ?? "{}")) ?? {}) as Record<string, unknown>;
-  } catch {
-    return {};
-  }
-};
-
 const KINDS: [string, string][] = [["DYNAMIC_TABLE", "DYNAMIC TABLES"], ["TABLE", "TABLES"], ["VIEW", "VIEWS"], ["STREAM", "STREAMS"]];
 
 /** What a page of a table begins with: what kind it is, and how it stands. LIKE is for any case: the name decides. */
@@ -40,124 +32,6 @@ async function loadHead(node: Named): Promise<{ kind: string; row: Row }> {
     if (row) return { kind, row };
   }
   return { kind: "NONE", row: {} };
-}
-
-interface Refresh {
-  state: string; action: string; trigger: string; start: string; end: string; at: string; ms: number; inserted: number; deleted: number;
-  message: string; reason: string; query_id: string; details: Record<string, unknown>; statistics: Record<string, unknown>; inputs: Value;
-}
-
-async function loadRefreshes(node: Named): Promise<Refresh[]> {
-  const rows = await query(
-    `SELECT * FROM TABLE(${quotedDatabase(node)}.INFORMATION_SCHEMA.DYNAMIC_TABLE_REFRESH_HISTORY(NAME => ?, RESULT_LIMIT => 200))`, [qualified(node)],
-  );
-  return rows.map((row) => {
-    const statistics = parsed(row["statistics"]);
-    const start = String(row["refresh_start_time"] ?? row["data_timestamp"] ?? "");
-    const end = String(row["refresh_end_time"] ?? row["data_timestamp"] ?? "");
-    return {
-      state: String(row["state"]), action: String(row["refresh_action"] ?? ""), trigger: String(row["refresh_trigger"] ?? ""), start, end,
-      at: String(row["data_timestamp"] ?? ""), ms: Math.max(0, (instant(end)?.getTime() ?? 0) - (instant(start)?.getTime() ?? 0)),
-      inserted: Number(statistics["numInsertedRows"] ?? 0), deleted: Number(statistics["numDeletedRows"] ?? 0),
-      message: String(row["state_message"] ?? ""), reason: String(row["reinit_reason"] ?? ""), query_id: String(row["query_id"] ?? ""),
-      details: parsed(row["details"]), statistics, inputs: row["inputs_with_changed_data"] ?? null,
-    };
-  });
-}
-
-const quotedDatabase = (node: Named): string => quoted(node.database ?? "");
-const toneOf = (refresh: Refresh): string => (refresh.state === "SUCCEEDED" ? refresh.action.toLowerCase() : "failed");
-
-const STAGES: [string, string][] = [["queuedTimeMs", "Waited"], ["compilationTimeMs", "Compiled"], ["readTimeMs", "Read changes"], ["computeTimeMs", "Computed"], ["applyTimeMs", "Applied"], ["commitTimeMs", "Committed"]];
-
-function OneRefresh({ refresh }: { refresh: Refresh }): JSX.Element {
-  const times = STAGES.map(([key, label]) => [label, Number(refresh.details[key] ?? refresh.statistics[key] ?? Number.NaN)] as const).filter(([, ms]) => !Number.isNaN(ms));
-  const most = Math.max(...times.map(([, ms]) => ms), 1);
-  const inputs = (() => { try { return (JSON.parse(String(refresh.inputs ?? "[]")) as { name?: string }[]).map((one) => one.name ?? ""); } catch { return []; } })();
-  const why = refresh.details["reason"] ?? refresh.details["method_reason"] ?? refresh.reason;
-  return (
-    <div style={{ display: "grid", gap: "16px" }}>
-      <dl class="meta">
-        <dt>State</dt><dd><Badge state={refresh.state} /></dd>
-        <dt>Action</dt><dd>{refresh.action.toLowerCase().replace("_", " ") || "–"}{refresh.details["apply"] ? `, applied by ${String(refresh.details["apply"]).toLowerCase()}` : ""}</dd>
-        {why ? <><dt>Reason</dt><dd>{String(why)}</dd></> : null}
-        <dt>Trigger</dt><dd>{refresh.trigger.toLowerCase()}</dd>
-        <dt>Rows</dt><dd><span class="changes"><span class="in">+{count(refresh.inserted)}</span><span class="out">−{count(refresh.deleted)}</span></span>{refresh.details["changed_rows"] !== undefined ? ` from ${plural(Number(refresh.details["changed_rows"]), "changed row")} of its sources` : ""}</dd>
-        {inputs.length ? <><dt>Changed inputs</dt><dd>{inputs.map((one) => one.split(".").at(-1)).join(", ")}</dd></> : null}
-        <dt>Data timestamp</dt><dd>{dayAndClock(refresh.at)}</dd>
-        {refresh.details["estimatedFullMs"] !== undefined ? <><dt>Expected</dt><dd>{duration(Number(refresh.details["estimatedIncrementalMs"] ?? 0) / 1000)} by changes, {duration(Number(refresh.details["estimatedFullMs"]) / 1000)} in full</dd></> : null}
-        {refresh.message ? <><dt>Message</dt><dd>{refresh.message}</dd></> : null}
-      </dl>
-      {times.length ? <div>{times.map(([label, ms]) => (
-        <div class="stage-bar" key={label}><span class="muted">{label}</span><div class="bar"><i style={{ width: `${(100 * ms) / most}%` }} /></div><span class="number">{duration(ms / 1000)}</span></div>
-      ))}</div> : null}
-    </div>
-  );
-}
-
-function Refreshes({ node, refreshes, lag }: { node: Named; refreshes: Refresh[]; lag: number | null }): JSX.Element {
-  const [at, setAt] = useState(0);
-  const slowest = Math.max(...refreshes.map((one) => one.ms), 1);
-  const series = useMemo(() => {
-    const done = refreshes.filter((one) => one.state === "SUCCEEDED").slice().reverse();
-    const times: number[] = [];
-    const behind: number[] = [];
-    done.forEach((one, index) => {
-      const end = (instant(one.end)?.getTime() ?? 0) / 1000;
-      const data = (instant(one.at)?.getTime() ?? 0) / 1000;
-      const before = done[index - 1];
-      if (before) {
-        // Until this refresh ended, the table was as old as the one before it.
-        times.push(end - 0.001);
-        behind.push(Math.max(0, end - (instant(before.at)?.getTime() ?? 0) / 1000));
-      }
-      times.push(end);
-      behind.push(Math.max(0, end - data));
-    });
-    const lines = [{ label: "Lag", values: behind as (number | null)[], color: "--accent", fill: "--accent-soft" }];
-    return { times, lines: lag ? [...lines, { label: "Target", values: times.map(() => lag), color: "--late", dash: [4, 4] }] : lines };
-  }, [refreshes, lag]);
-  const chosen = refreshes[at];
-  if (!chosen) return <Empty icon="refresh" title="No refresh yet">The first one shows here.</Empty>;
-  return (
-    <div class="two">
-      <div style={{ display: "grid", gap: "16px" }}>
-        <Card title="Refreshes" more={<span class="faint">the newest on the right; height is time</span>}>
-          <div class="timeline" role="group" aria-label="Refreshes by time">
-            {refreshes.slice(0, 80).map((one, index) => (
-              <button type="button" key={one.query_id + one.at} class={toneOf(one)} aria-pressed={index === at} onClick={() => setAt(index)}
-                aria-label={`${one.action || one.state} at ${dayAndClock(one.end)}, ${duration(one.ms / 1000)}`} title={`${one.action || one.state} · ${duration(one.ms / 1000)} · ${ago(one.end)}`}
-                style={{ height: `${Math.max(8, 100 * Math.sqrt(one.ms / slowest))}%` }} />
-            )).reverse()}
-          </div>
-          <div class="keys" style={{ paddingTop: "12px" }}>
-            {[["accent", "by changes"], ["flow", "in full"], ["line-strong", "nothing changed"], ["failed", "failed"]].map(([tone, word]) => <span key={word}><i style={{ background: `var(--${tone})` }} />{word}</span>)}
-          </div>
-        </Card>
-        <Card title="Lag" more={lag ? <span class="faint">target {duration(lag)}</span> : null}>
-          {series.times.length > 1 ? <Chart times={series.times} lines={series.lines} durations format={duration} label="Lag over time against its target" /> : <Empty title="Too few refreshes to draw" />}
-        </Card>
-        <Card title="History" body={false}>
-          <div class="scroll-x"><table class="list">
-            <thead><tr><th>Ended</th><th>Action</th><th>Trigger</th><th class="number">Rows</th><th class="number">Took</th></tr></thead>
-            <tbody>{refreshes.slice(0, 30).map((one, index) => (
-              <tr key={one.query_id + one.at} onClick={() => setAt(index)}>
-                <td class="muted">{dayAndClock(one.end)}</td>
-                <td><Badge state={one.state}>{one.state === "SUCCEEDED" ? one.action.toLowerCase().replace("_", " ") : one.state.toLowerCase().replace("_", " ")}</Badge></td>
-                <td class="muted">{one.trigger.toLowerCase()}</td>
-                <td class="number"><span class="changes"><span class="in">+{short(one.inserted)}</span><span class="out">−{short(one.deleted)}</span></span></td>
-                <td class="number">{duration(one.ms / 1000)}</td>
-              </tr>
-            ))}</tbody>
-          </table></div>
-        </Card>
-      </div>
-      <Card title="This refresh" more={<span class="faint">{ago(chosen.end)}</span>}>
-        <OneRefresh refresh={chosen} />
-        {chosen.state === "SUCCEEDED" ? <a class="button" style={{ marginTop: "12px" }} href={href("table", node.database ?? "", node.schema ?? "", node.name, "changes", chosen.query_id)}>Inspect its changes</a> : null}
-      </Card>
-    </div>
-  );
 }
 
 function Preview({ node }: { node: Named }): JSX.Element {
@@ -235,11 +109,12 @@ export function TablePage(): JSX.Element {
   if (!head.value) return head.error ? <div class="content"><Failure error={head.error} /></div> : <Spinner />;
   if (kind === "NONE") return <Empty icon="table" title={`${name} does not exist, or your role may not know of it`} />;
   const row = head.value.row;
+  const mode = String(row["refresh_mode"] ?? "");
   const last = refreshes.value?.[0];
   const state = row["scheduling_state"] === "SUSPENDED" ? "suspended" : last && last.state !== "SUCCEEDED" ? last.state : dynamic ? "active" : "";
   const done = refreshes.value?.filter((one) => one.state === "SUCCEEDED") ?? [];
   const inspected = wanted ? done.find((one) => one.query_id === wanted) : done.find((one) => one.inserted + one.deleted > 0) ?? done[0];
-  const steps = tab === "plan" ? <Plan node={node} ran={ran}>{byChanges ?? last ? <Card title={byChanges ? "The latest refresh by changes" : "The latest refresh"} more={<span class="faint">{ago((byChanges ?? last)?.end)}</span>}><OneRefresh refresh={byChanges ?? last as Refresh} /></Card> : null}</Plan> : null;
+  const steps = tab === "plan" ? <Plan node={node} ran={ran}>{byChanges ?? last ? <Card title={byChanges ? "The latest refresh by changes" : "The latest refresh"} more={<span class="faint">{ago((byChanges ?? last)?.end)}</span>}><OneRefresh refresh={byChanges ?? last as Refresh} mode={mode} /></Card> : null}</Plan> : null;
   return (
     <>
       <Head title={name} badge={state ? <Badge state={state} /> : null}
@@ -267,7 +142,7 @@ export function TablePage(): JSX.Element {
             </div>
           </>
         ) : null}
-        {tab === "refreshes" ? refreshes.error ? <Failure error={refreshes.error} /> : refreshes.value ? <Refreshes node={node} refreshes={refreshes.value} lag={lagSeconds(row["target_lag"])} /> : <Spinner /> : null}
+        {tab === "refreshes" ? refreshes.error ? <Failure error={refreshes.error} /> : refreshes.value ? <Refreshes node={node} refreshes={refreshes.value} lag={lagSeconds(row["target_lag"])} mode={mode} /> : <Spinner /> : null}
         {tab === "changes" ? inspected ? <Changes node={node} query={inspected.query_id} about={`The refresh of ${dayAndClock(inspected.at)}: ${inspected.action.toLowerCase().replace("_", " ")}.`} key={inspected.query_id} /> : refreshes.value ? <Card><Empty icon="refresh" title="No refresh changed anything yet" /></Card> : <Spinner /> : null}
         {steps}
         {tab === "whatif" && ddl.value ? <WhatIf node={node} ddl={ddl.value} key={ddl.value} /> : null}

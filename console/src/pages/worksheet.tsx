@@ -11,7 +11,7 @@ import { Editor, type EditorHandle } from "../sql/editor";
 import { errorPosition } from "../sql/errors";
 import { forgetNames, names } from "../sql/names";
 import { chosenPieces } from "../sql/pieces";
-import { Badge, Icon, say, useAnswer } from "../ui/parts";
+import { Badge, Icon, say, useAnswer, wordsOf } from "../ui/parts";
 import { History, Result, type Shown } from "./worksheet/results";
 import { hide, pastStatements, remember, useSheets, useSplit, withoutSecrets, type Sheet } from "./worksheet/sheets";
 import { Tabs } from "./worksheet/tabs";
@@ -122,7 +122,7 @@ function useRuns(sheet: Sheet, editor: { current: EditorHandle | null }, told: (
 
   const stop = (): void => {
     stopped.current = true;
-    if (running.current) statements.cancel(running.current).catch((error: unknown) => say(String(error), true));
+    if (running.current) statements.cancel(running.current).catch((error: unknown) => say(wordsOf(error), true));
   };
   return { runs, at, busy, start, stop, choose: setAt };
 }
@@ -189,7 +189,7 @@ function OneSheet({ sheet, seen, changed }: { sheet: Sheet; seen: boolean; chang
       if (found.error) say(found.error.message, true);
       setContext({ ...found.context });
     } catch (error) {
-      say(String(error), true);
+      say(wordsOf(error), true);
     }
   };
   const shown = runs[at];

@@ -61,7 +61,7 @@ export const KIND_WORD: Record<string, string> = {
 const TONES: Record<string, string> = {
   ok: "ok", succeeded: "ok", success: "ok", active: "ok", started: "ok", streaming: "ok", fresh: "ok", passed: "ok",
   running: "running", executing: "running", snapshot: "running", scheduled: "running",
-  late: "late", breached: "late", warning: "late", retrying: "late", quarantined: "late", warned: "late",
+  late: "late", breached: "late", warning: "late", retrying: "late", quarantined: "late", warned: "late", costly: "late",
   failed: "failed", failed_with_error: "failed", upstream_failed: "failed", cancelled: "failed", error: "failed",
 };
 
@@ -110,6 +110,9 @@ export function Empty({ icon, title, children }: {
   );
 }
 
+/** What an error says, for a line of text. */
+export const wordsOf = (error: unknown): string => (error instanceof ApiError ? error.error.message : error instanceof Error ? error.message : String(error));
+
 export function Failure({ error }: { error: unknown }): JSX.Element {
   if (error instanceof ApiError) {
     const { code, message, hint } = error.error;
@@ -121,7 +124,7 @@ export function Failure({ error }: { error: unknown }): JSX.Element {
       </div>
     );
   }
-  return <div class="error" role="alert">{String(error)}</div>;
+  return <div class="error" role="alert">{wordsOf(error)}</div>;
 }
 
 export function Spinner({ label = "Loading" }: { label?: string }): JSX.Element {
@@ -166,7 +169,10 @@ export function say(text: string, bad = false): void {
 }
 
 export function copy(text: string): void {
-  navigator.clipboard.writeText(text).then(() => say("Copied."), () => say("The browser does not let this page copy.", true));
+  const refused = (): void => say("The browser does not let this page copy.", true);
+  // It has no clipboard for pages that are neither by https nor of this machine.
+  if (navigator.clipboard) navigator.clipboard.writeText(text).then(() => say("Copied."), refused);
+  else refused();
 }
 
 export function Toast(): JSX.Element | null {
@@ -190,7 +196,7 @@ export function Action({ label, icon, act, done, kind = "", ask }: {
       await act();
       say(done ?? `${label}: done`);
     } catch (error) {
-      say(error instanceof ApiError ? error.error.message : String(error), true);
+      say(wordsOf(error), true);
     }
     setBusy(false);
   };

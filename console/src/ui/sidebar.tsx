@@ -5,7 +5,7 @@ import { connected, disconnect } from "../live";
 import { href, place } from "../router";
 import { switchTheme, theme, who as current } from "../state";
 import { openPalette } from "./palette";
-import { Icon, say } from "./parts";
+import { Icon, say, wordsOf } from "./parts";
 import { PAGES } from "./places";
 
 function Account({ who }: { who: Who }): JSX.Element {
@@ -13,7 +13,7 @@ function Account({ who }: { who: Who }): JSX.Element {
     const role = (event.target as HTMLSelectElement).value;
     session.use({ role }).then(
       (found) => { current.value = found; },
-      (error: unknown) => say(String(error), true),
+      (error: unknown) => say(wordsOf(error), true),
     );
   };
   const leave = (): void => {

@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
-import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.serve.callers import PASSWORD, Serving
-from tests.serve.console.browser import opened, started
+from tests.serve.console.browser import opened
 from tests.serve.console.test_api import Visitor
-from tests.serve.console.test_pages import check_access, log_in, picture, visit
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with started() as found:
-        yield found
+from tests.serve.console.using import check_access, log_in, picture, visit
 
 
 def test_a_change_of_a_source_leads_to_the_rows_that_it_made(browser: Browser, shop: Serving) -> None:

@@ -4,30 +4,22 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 from playwright.sync_api import Browser, Page, expect
 
 from tests.serve.callers import Serving
-from tests.serve.console.browser import opened, started
+from tests.serve.console.browser import opened
 from tests.serve.console.test_api import Visitor
-from tests.serve.console.test_pages import check_access, log_in, picture, visit
+from tests.serve.console.using import check_access, log_in, picture, visit
 
 _DESCRIPTION = (
     "Move orders and customers from our shop's PostgreSQL to a revenue table, fresh within five minutes; "
     "emails must not be readable"
 )
 _APPROVAL = "J. Doe, data protection, for the shop's reports"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with started() as found:
-        yield found
 
 
 def _answer_all(page: Page) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
@@ -15,21 +15,15 @@ from playwright.sync_api import Browser, Page, Route, expect
 
 from snowmelt.serve.console import pages
 from tests.serve.callers import Serving
-from tests.serve.console.browser import opened, started
+from tests.serve.console.browser import opened
 from tests.serve.console.test_api import Visitor
-from tests.serve.console.test_pages import log_in, visit
+from tests.serve.console.using import log_in, visit
 
 _MOST_BYTES = 1_500_000
 _OBJECTS = 1_000
 _USABLE_SECONDS = 2.0
 _INPUT_SECONDS = 0.1
 _PAGES, _SHARE, _WATCHED_SECONDS = 10, 0.05, 20.0
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with started() as found:
-        yield found
 
 
 def test_the_bundle_is_small() -> None:

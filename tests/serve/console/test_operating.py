@@ -10,15 +10,9 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.serve.callers import PASSWORD, Serving, until
-from tests.serve.console.browser import opened, started
+from tests.serve.console.browser import opened
 from tests.serve.console.test_api import Visitor
-from tests.serve.console.test_pages import check_access, log_in, picture, visit
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with started() as found:
-        yield found
+from tests.serve.console.using import check_access, log_in, picture, visit
 
 
 @pytest.fixture(scope="module")

@@ -2,68 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.serve.callers import ADMIN_PASSWORD, PASSWORD, Serving
-from tests.serve.console.browser import opened, started
-
-_ROOT = Path(__file__).parents[3]
-_AXE = _ROOT / "console" / "node_modules" / "axe-core" / "axe.min.js"
-PICTURES = "SNOWMELT_PICTURES"
-"""Set, the tests write docs/images anew."""
-_SERIOUS = frozenset({"serious", "critical"})
-expect.set_options(timeout=30_000)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with started() as found:
-        yield found
-
-
-@pytest.fixture
-def page(browser: Browser, shop: Serving) -> Iterator[Page]:
-    with opened(browser, shop.url) as found:
-        log_in(found)
-        yield found
-
-
-def log_in(page: Page, user: str = "admin", password: str = ADMIN_PASSWORD) -> None:
-    page.goto("/")
-    page.get_by_label("User").fill(user)
-    page.get_by_label("Password", exact=True).last.fill(password)
-    page.get_by_role("button", name="Log in").click()
-    expect(page.get_by_role("heading", name="Home")).to_be_visible()
-
-
-def visit(page: Page, address: str) -> None:
-    page.evaluate("address => { location.hash = address; }", address)
-
-
-def picture(page: Page, name: str) -> None:
-    if os.environ.get(PICTURES):
-        page.wait_for_timeout(400)
-        # Hiding the caret would need a style that the page's policy refuses.
-        page.screenshot(path=_ROOT / "docs" / "images" / f"{name}.png", caret="initial")
-
-
-def check_access(page: Page) -> None:
-    """axe-core finds nothing serious."""
-    page.evaluate(_AXE.read_text(encoding="utf-8"))
-    found: dict[str, Any] = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
-    bad = [
-        f"{one['id']}: {node['target']} {node['failureSummary'][:160]}"
-        for one in found["violations"] if one["impact"] in _SERIOUS
-        for node in one["nodes"][:3]
-    ]  # fmt: skip
-    assert not bad, bad
+from tests.serve.callers import PASSWORD, Serving
+from tests.serve.console.browser import opened
+from tests.serve.console.using import check_access, log_in, picture, type_sql, visit
 
 
 def test_logging_in_and_out(browser: Browser, shop: Serving) -> None:
@@ -232,16 +179,9 @@ def test_quarantine_is_shown_and_replayed(page: Page, shop: Serving) -> None:
     session.execute("DROP TABLE shop.staging.payments")
 
 
-def _typed(page: Page, sql: str) -> None:
-    editor = page.get_by_role("textbox", name="SQL")
-    editor.click()
-    page.keyboard.press("Control+a")
-    page.keyboard.insert_text(sql)
-
-
 def test_the_worksheet(page: Page) -> None:
     visit(page, "#/worksheet")
-    _typed(page, "SELECT 1;\nSELECT country, SUM(total) AS total FROM shop.marts.revenue GROUP BY 1 ORDER BY 2 DESC")
+    type_sql(page, "SELECT 1;\nSELECT country, SUM(total) AS total FROM shop.marts.revenue GROUP BY 1 ORDER BY 2 DESC")
     page.get_by_role("button", name="Run all").click()
     expect(page.get_by_role("table", name="Result")).to_contain_text("TOTAL")
     expect(page.get_by_test_id("summary")).to_contain_text("rows in")
@@ -253,7 +193,7 @@ def test_the_worksheet(page: Page) -> None:
     assert "NL" in Path(download.value.path()).read_text(encoding="utf-8")
     page.get_by_role("button", name="Chart").click()
     expect(page.get_by_role("img", name="TOTAL by COUNTRY")).to_be_visible()
-    _typed(page, "SELECT 1;\nSELECT nothing_here")
+    type_sql(page, "SELECT 1;\nSELECT nothing_here")
     page.keyboard.press("Control+Enter")
     expect(page.get_by_role("alert")).to_contain_text("invalid identifier")
     expect(page.locator(".cm-lintRange-error")).to_have_text("nothing_here")
@@ -263,7 +203,7 @@ def test_the_worksheet(page: Page) -> None:
 
 def test_completion_knows_columns(page: Page) -> None:
     visit(page, "#/worksheet")
-    _typed(page, "SELECT tot FROM shop.marts.revenue")
+    type_sql(page, "SELECT tot FROM shop.marts.revenue")
     for _ in range(len(" FROM shop.marts.revenue")):
         page.keyboard.press("ArrowLeft")
     expect(page.get_by_label("Schema", exact=True)).to_contain_text("SHOP.MARTS")
@@ -324,7 +264,7 @@ def test_dark_and_narrow(browser: Browser, shop: Serving) -> None:
 @pytest.mark.slow
 def test_a_hundred_thousand_rows_scroll(page: Page) -> None:
     visit(page, "#/worksheet")
-    _typed(page, "SELECT a.id * 1 AS n FROM shop.raw.orders a, TABLE(GENERATOR(ROWCOUNT => 100000)) g LIMIT 100000")
+    type_sql(page, "SELECT a.id * 1 AS n FROM shop.raw.orders a, TABLE(GENERATOR(ROWCOUNT => 100000)) g LIMIT 100000")
     page.get_by_role("button", name="Run", exact=True).click()
     expect(page.get_by_test_id("summary")).to_contain_text("100,000 rows", timeout=300_000)
     page.locator(".result").evaluate("element => { element.scrollTop = element.scrollHeight; }")

@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 from tests.cli.terminal import Terminal
 from tests.crash.test_processes import running, serve, small_spark
 from tests.serve.console.browser import opened, started
-from tests.serve.console.test_pages import _typed, log_in, picture, visit
+from tests.serve.console.using import log_in, picture, type_sql, visit
 
 _LONG = "SELECT COUNT(DISTINCT HASH(n)) AS n FROM (SELECT SEQ8() AS n FROM TABLE(GENERATOR(ROWCOUNT => 20000000)))"
 
@@ -28,7 +28,7 @@ def test_progress_by_stage_and_the_way_to_sparks_page(tmp_path: Path) -> None:
         with opened(browser, url) as page:
             log_in(page, password=password)
             visit(page, "#/worksheet")
-            _typed(page, _LONG)
+            type_sql(page, _LONG)
             page.keyboard.press("Control+Enter")
             progress = page.get_by_test_id("progress")
             expect(progress).to_have_text(re.compile(r"stage \d+ of \d+, \d+ of \d+ tasks"), timeout=300_000)

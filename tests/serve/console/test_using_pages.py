@@ -2,35 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.serve.callers import PASSWORD, Serving
-from tests.serve.console.browser import opened, started
-from tests.serve.console.test_pages import check_access, log_in, visit
+from tests.serve.console.browser import opened
+from tests.serve.console.using import check_access, log_in, type_sql, visit
 
 _EVENTS = "**/api/v1/console/events"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with started() as found:
-        yield found
-
-
-@pytest.fixture
-def page(browser: Browser, shop: Serving) -> Iterator[Page]:
-    with opened(browser, shop.url) as found:
-        log_in(found)
-        yield found
-
-
-def type_sql(page: Page, sql: str) -> None:
-    page.get_by_role("textbox", name="SQL").click()
-    page.keyboard.press("Control+a")
-    page.keyboard.insert_text(sql)
 
 
 def test_lists_are_sorted_filtered_and_opened_by_address(page: Page) -> None:

@@ -136,7 +136,8 @@ def _node(standing: Standing, item: CatalogObject) -> Node:
             node["state"] = "late"
     if isinstance(item.definition, TableDefinition) and item.definition.dynamic is not None:
         node |= _refreshed(standing, item)
-    if item.id in standing.resting:
+    task = standing.tasks.get(item.id)
+    if task is not None and not task.started:
         node["state"] = "suspended"
     connector = standing.connectors.get(item.id)
     if connector is not None:
@@ -144,7 +145,7 @@ def _node(standing: Standing, item: CatalogObject) -> Node:
     run = standing.runs.get(item.id)
     if run is not None:
         node |= {"last_run": run.state.value, "last_run_at": run.completed_at}
-        if run.state.value == "FAILED":
+        if standing.failed_run(item.id) is not None:
             node |= {"state": "failed", "message": run.error_message}
     return node
 

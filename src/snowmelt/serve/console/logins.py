@@ -140,7 +140,7 @@ class Visitors:
 
     def of(self, request: Request, *, writes: bool) -> Visitor:
         """The log-in of a request. Raises when there is none, or the request may come from another site's page."""
-        token = request.cookies.get(COOKIE, "")
+        token = request.cookies.get(_cookie(request), "")
         found = self._sessions.by_token(token, own=True)
         lasting.check(found.session)
         with self._lock:
@@ -192,11 +192,20 @@ def read_attempt(body: Body, request: Request) -> tuple[LoginAttempt, login.Logi
 
 
 def set_cookie(answer: Response, request: Request, token: str) -> None:
-    answer.set_cookie(COOKIE, token, path=PATH, httponly=True, samesite="strict", secure=request.url.scheme == "https")
+    secure = request.url.scheme == "https"
+    answer.set_cookie(_cookie(request), token, path=PATH, httponly=True, samesite="strict", secure=secure)
 
 
 def clear_cookie(answer: Response, request: Request) -> None:
-    answer.delete_cookie(COOKIE, path=PATH, httponly=True, samesite="strict", secure=request.url.scheme == "https")
+    secure = request.url.scheme == "https"
+    answer.delete_cookie(_cookie(request), path=PATH, httponly=True, samesite="strict", secure=secure)
+
+
+def _cookie(request: Request) -> str:
+    """The cookie's name, with the port that the browser called. Browsers keep cookies by host and not by port: with one
+    name, two servers on a machine would log each other's pages out."""
+    port = request.headers.get("host", "").rpartition(":")[2]
+    return f"{COOKIE}_{port}" if port.isascii() and port.isdecimal() else COOKIE
 
 
 def visitor_to_json(visitor: Visitor) -> dict[str, Any]:

@@ -16,11 +16,12 @@ from typing import Any
 
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.features.connectors.definitions import CONNECTOR
+from snowmelt.features.tasks.definitions import RunState
 from snowmelt.runtime.results import Result
 from snowmelt.runtime.session import Session
 from snowmelt.serve.console import graph
 from snowmelt.serve.console.arriving import MINUTES, Arrivals
-from snowmelt.serve.console.standing import Standing, load, outside, word
+from snowmelt.serve.console.standing import DYNAMIC, Standing, load, outside, word
 from snowmelt.state.model import ObjectKind
 
 FRESH_SECONDS = 0.9
@@ -29,6 +30,8 @@ _MOST_KEPT = 64
 _RATE_MINUTES = MINUTES
 _RECENT = 40
 _MOST_TABLES = 6
+_OFTEN = 24
+"""Refreshes a day, below which nobody need be told of what they cost."""
 _QUALITY_BAD = frozenset({"FAILED", "WARNED", "ERROR"})
 _CONNECTOR_BAD = frozenset({"FAILED", "RETRYING"})
 
@@ -75,7 +78,10 @@ def _json_value(value: Any) -> Any:
 def _home(session: Session, arrivals: Arrivals) -> dict[str, Any]:
     now = session.account.clock.now()
     standing = load(session)
-    problems = [*_of_tables(standing), *_of_tasks(standing), *_of_connectors(session), *_of_checks(session)]
+    costs = _costs(session)
+    problems = [
+        *_of_tables(standing), *_of_tasks(standing), *_of_connectors(session), *_of_checks(session), *_of_costs(costs),
+    ]  # fmt: skip
     problems.sort(key=lambda problem: (_SEVERITY[problem["severity"]], problem["name"]))
     with session.account.state.read(session.authority.sight) as state:
         known = {item.id for item in standing.objects}
@@ -101,12 +107,16 @@ def _home(session: Session, arrivals: Arrivals) -> dict[str, Any]:
         "rates": _rates(refreshes, now),
         "ingest": _ingest(standing, arrivals, now),
         "recent": [_refresh(row) for row in sorted(refreshes, key=_began, reverse=True)[:_RECENT]],
-        "costs": _costs(session),
+        "costs": costs,
         "queries_running": _running(session),
     }
 
 
-_SEVERITY = {"failed": 0, "late": 1, "quarantined": 2, "suspended": 3, "warning": 4}
+_SEVERITY = {"failed": 0, "late": 1, "quarantined": 2, "suspended": 3, "warning": 4, "costly": 5}
+_SUSPENDED_BY = {
+    "USER_SUSPENDED": "A user suspended it.", "SUSPENDED_DUE_TO_QUALITY_CHECK": "A quality check suspended it.",
+    "SUSPENDED_DUE_TO_ERRORS": "It failed too often.",
+}  # fmt: skip
 
 
 def _problem(severity: str, kind: str, name: str, title: str, detail: str | None, since: Any = None) -> dict[str, Any]:
@@ -132,10 +142,16 @@ def _of_tables(standing: Standing) -> Iterable[dict[str, Any]]:
 
 def _of_tasks(standing: Standing) -> Iterable[dict[str, Any]]:
     for item in standing.objects:
-        run = standing.runs.get(item.id)
-        if run is not None and run.state.value == "FAILED":
-            kind = standing.kind_of(item)
-            yield _problem("failed", kind, str(item.name), "Last run failed", run.error_message, run.completed_at)
+        name, kind = str(item.name), standing.kind_of(item)
+        run, task = standing.failed_run(item.id), standing.tasks.get(item.id)
+        if run is not None:
+            stopped = run.state is RunState.FAILED_AND_AUTO_SUSPENDED and task is not None and not task.started
+            title = "Failed too often, and was suspended" if stopped else "Last run failed"
+            yield _problem("failed", kind, name, title, run.error_message, run.completed_at)
+        elif task is not None and not task.started and task.suspended_reason is not None:
+            # One that was never resumed is new, and no problem.
+            detail = _SUSPENDED_BY.get(task.suspended_reason)
+            yield _problem("suspended", kind, name, "Suspended", detail, task.suspended_on)
 
 
 def _of_connectors(session: Session) -> Iterable[dict[str, Any]]:
@@ -143,7 +159,9 @@ def _of_connectors(session: Session) -> Iterable[dict[str, Any]]:
         name = f"{row['database_name']}.{row['schema_name']}.{row['name']}"
         if row["state"] in _CONNECTOR_BAD:
             yield _problem("failed", word(CONNECTOR), name, "Brings no changes", row["error"], row["last_landed_at"])
-        elif row["dead_letters"]:
+        elif row["state"] == "PAUSED":
+            yield _problem("suspended", word(CONNECTOR), name, "Paused", row["warning"], row["last_landed_at"])
+        if row["dead_letters"]:
             title = f"{row['dead_letters']:,} changes could not land"
             yield _problem("quarantined", word(CONNECTOR), name, title, row["warning"], row["last_change_at"])
 
@@ -155,6 +173,13 @@ def _of_checks(session: Session) -> Iterable[dict[str, Any]]:
             severity = "quarantined" if row["on_failure"] == "QUARANTINE" else "warning"
             title = f"Check {row['name']} does not hold"
             yield _problem(severity, word(ObjectKind.TABLE), table, title, row["last_message"], row["last_measured_on"])
+
+
+def _of_costs(costs: dict[str, Any] | None) -> Iterable[dict[str, Any]]:
+    """What could be had for less, of the tables that most is spent on."""
+    for table in costs["tables"] if costs is not None else ():
+        if table["advice"] and table["refreshes_per_day"] >= _OFTEN:
+            yield _problem("costly", DYNAMIC, table["name"], "Costs more than it needs to", table["advice"][0])
 
 
 def _rates(refreshes: Iterable[Any], now: datetime) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from snowmelt.features.connectors.definitions import CONNECTOR, ConnectorState
 from snowmelt.features.connectors.standings import ConnectorStandings
 from snowmelt.features.observing.service import Observing
-from snowmelt.features.tasks.definitions import TaskRun
+from snowmelt.features.tasks.definitions import RunState, TaskRun, TaskStanding
 from snowmelt.features.tasks.graph import task_kinds
 from snowmelt.features.tasks.records import TaskRecords
 from snowmelt.observe.freshness import Freshness
@@ -18,6 +18,7 @@ from snowmelt.state.model import CatalogObject, ObjectKind, TableDefinition
 from snowmelt.state.sight import Owned
 
 DYNAMIC = "DYNAMIC_TABLE"
+_FAILED = frozenset({RunState.FAILED, RunState.FAILED_AND_AUTO_SUSPENDED})
 
 
 def word(kind: ObjectKind) -> str:
@@ -38,14 +39,19 @@ class Standing:
     executing: frozenset[str]
     runs: dict[str, TaskRun]
     """The last run of each task and alert."""
-    resting: frozenset[str]
-    """Tasks and alerts that were not resumed."""
+    tasks: dict[str, TaskStanding]
+    """Where each task and alert stands."""
     connectors: dict[str, ConnectorState]
     rows: dict[str, int]
 
     def kind_of(self, item: CatalogObject) -> str:
         dynamic = isinstance(item.definition, TableDefinition) and item.definition.dynamic is not None
         return DYNAMIC if dynamic else word(item.kind)
+
+    def failed_run(self, id: str) -> TaskRun | None:
+        """The last run of a task or alert, if it failed."""
+        run = self.runs.get(id)
+        return run if run is not None and run.state in _FAILED else None
 
 
 def outside(refresh: DynamicRefresh, inside: Set[str]) -> DynamicRefresh:
@@ -81,12 +87,12 @@ def load(session: Session) -> Standing:
             found = [run for run in state[TaskRecords].last_runs(id, 3) if run.completed_at is not None]
             if found:
                 runs[id] = found[0]
-        resting = frozenset(id for id in tasks if not state[TaskRecords].standing(id).started)
+        stand = {id: state[TaskRecords].standing(id) for id in tasks}
         standings = state[ConnectorStandings]
         connectors = {item.id: standings.require(item.id) for item in objects if item.kind == CONNECTOR}
         tables = [item.id for item in objects if item.kind is ObjectKind.TABLE]
         versions = state.versions.snapshot(tables)
     return Standing(
-        objects, inside, {one.id: one for one in fresh if one.id in known}, dynamic, last, executing, runs, resting,
+        objects, inside, {one.id: one for one in fresh if one.id in known}, dynamic, last, executing, runs, stand,
         connectors, {id: version.rows for id, version in versions.items()},
     )  # fmt: skip
