@@ -1,7 +1,7 @@
 /** The SQL editor: highlighting, completion, errors at their place. */
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap, type CompletionSource } from "@codemirror/autocomplete";
+import { autocompletion, closeCompletion, closeBrackets, closeBracketsKeymap, completionKeymap, type CompletionSource } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
 import { sql as sqlLanguage } from "@codemirror/lang-sql";
 import { bracketMatching, HighlightStyle, indentOnInput, syntaxHighlighting } from "@codemirror/language";
@@ -33,7 +33,7 @@ const look = EditorView.theme({
   ".cm-tooltip-autocomplete > ul": { fontFamily: "var(--mono)", fontSize: "12px" },
   ".cm-tooltip-autocomplete > ul > li": { padding: "3px 10px" },
   ".cm-tooltip-autocomplete > ul > li[aria-selected]": { backgroundColor: "var(--accent-soft)", color: "var(--text)" },
-  ".cm-completionDetail": { color: "var(--faint)", fontStyle: "normal", marginLeft: "12px" },
+  ".cm-completionDetail": { color: "var(--muted)", fontStyle: "normal", marginLeft: "12px" },
   ".cm-diagnostic": { fontFamily: "var(--font)", padding: "6px 12px" },
   ".cm-panels": { backgroundColor: "var(--sunken)", color: "var(--text)" },
 });
@@ -44,6 +44,7 @@ export interface EditorHandle {
   cursor: () => number;
   insert: (text: string) => void;
   mark: (line: number, column: number, message: string) => void;
+  /** Takes errors away, and the list of completions: what is run is written. */
   clear: () => void;
   focus: () => void;
 }
@@ -102,7 +103,7 @@ export function Editor({ value, label, complete, run, runAll, changed, handle, r
         const found: Diagnostic = { from, to: Math.min(from + word, view.state.doc.length), severity: "error", message };
         view.dispatch(setDiagnostics(view.state, [found]));
       },
-      clear: () => view.dispatch(setDiagnostics(view.state, [])),
+      clear: () => { closeCompletion(view); view.dispatch(setDiagnostics(view.state, [])); },
       focus: () => view.focus(),
     });
     return () => view.destroy();

@@ -1,4 +1,4 @@
-/** A window over the page: the browser keeps the keyboard in it, closes it by Escape, and gives the focus back. */
+/** A window over the page: the browser keeps the keyboard in it, closes it by Escape, which closes nothing else, and gives the focus back. */
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { signal } from "@preact/signals";
@@ -15,6 +15,7 @@ export function Dialog({ label, close, kind = "", children }: {
   }, []);
   return (
     <dialog ref={held} class={`dialog ${kind}`} aria-label={label} onClose={close}
+      onKeyDown={(event) => { if (event.key === "Escape") event.stopPropagation(); }}
       onClick={(event) => { if (event.target === event.currentTarget) held.current?.close(); }}>
       <div class="inside">{children}</div>
     </dialog>

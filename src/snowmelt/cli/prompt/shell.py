@@ -21,6 +21,7 @@ from snowmelt.cli.output import Format, write_result
 from snowmelt.cli.prompt.commands import LeaveError, ShellSettings, execute_command
 from snowmelt.cli.prompt.completing import AccountNames, SqlCompleter
 from snowmelt.cli.prompt.highlighting import STYLE, SqlLexer
+from snowmelt.cli.prompt.pointing import pointed
 from snowmelt.cli.prompt.reading import is_command, is_whole
 from snowmelt.cli.running import StatementStopped, run_statement
 from snowmelt.core.errors import SnowmeltError
@@ -123,7 +124,13 @@ class Shell:
     def run_sql(self, text: str, shown: Callable[[Result], Result] = lambda result: result) -> None:
         """Runs statements, and shows of each result what `shown` gives."""
         for statement in split_statements(text):
-            self._run(statement, shown)
+            try:
+                self._run(statement, shown)
+            except SnowmeltError as error:
+                place = pointed(text, error.message)
+                if place is not None:
+                    self._console.print(place, style="dim", markup=False, highlight=False, no_wrap=True)
+                raise
 
     def _run(self, statement: SqlText, shown: Callable[[Result], Result]) -> None:
         began = time.monotonic()
@@ -163,7 +170,8 @@ def history_file() -> Path:
 
 
 def _continuation(width: int, line_number: int, wrap_count: int) -> str:
-    return "-> ".rjust(width)
+    """A line that somebody began has an arrow; one that only had no room has none."""
+    return ("" if wrap_count else "-> ").rjust(width)
 
 
 def _keys() -> KeyBindings:

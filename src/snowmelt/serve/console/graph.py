@@ -9,7 +9,7 @@ from typing import Any
 from sqlglot import exp
 
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.core.names import ObjectName
+from snowmelt.core.names import ObjectName, split_name
 from snowmelt.features.alerts.definitions import ALERT, AlertDefinition
 from snowmelt.features.connectors.definitions import CONNECTOR, ConnectorPhase, ConnectorState
 from snowmelt.features.data_products.definitions import DATA_PRODUCT, DataProductDefinition
@@ -42,7 +42,7 @@ def described(standing: Standing, session: Session) -> dict[str, Any]:
             edges.setdefault((source, target), {"source": source, "target": target, "kind": kind})
 
     for edge in _lineage(session):
-        source, target = _end(nodes, edge["source"]), _end(nodes, edge["target"])
+        source, target = _end(nodes, edge["source"], edge["target"]), _end(nodes, edge["target"], edge["target"])
         through = _through(edge["process"])
         if through is not None and through in nodes:
             connect(source, through, edge["process"]["type"])
@@ -66,21 +66,30 @@ def _lineage(session: Session) -> list[dict[str, Any]]:
     return found
 
 
-def _end(nodes: dict[str, Node], end: dict[str, str]) -> str:
+def _end(nodes: dict[str, Node], end: dict[str, str], target: dict[str, str]) -> str:
     """The node of an edge's end. What is outside of the catalog gets one when it is first met."""
-    domain = end["domain"].replace(" ", "_")
-    if domain in ("EXTERNAL", "CHANNEL"):
-        id = f"{domain}:{end['object']}"
-        if id not in nodes:
-            parts = end["object"].split(".")
-            nodes[id] = {
-                "id": id, "kind": "SOURCE" if domain == "EXTERNAL" else "CHANNEL", "name": parts[-1],
-                "database": None if domain == "EXTERNAL" else parts[0],
-                "schema": None if domain == "EXTERNAL" else parts[1],
-                "full_name": end["object"], "state": "ok",
-            }  # fmt: skip
-        return id
-    return _relation(end["object"])
+    if end["domain"] == "EXTERNAL":
+        node = _outside("SOURCE", f"EXTERNAL:{end['object']}", (None, None, end["object"].rpartition(".")[2]), end)
+    elif end["domain"] == "CHANNEL":
+        # A channel belongs to a table: others in the schema may have one of the same name.
+        into, channel = (
+            split_name(target["object"]) or (target["object"],),
+            split_name(end["object"]) or (None, None, ""),
+        )
+        node = _outside("CHANNEL", f"CHANNEL:{'.'.join(into)}.{channel[-1]}", channel, end)
+    else:
+        return _relation(end["object"])
+    id: str = node["id"]
+    nodes.setdefault(id, node)
+    return id
+
+
+def _outside(kind: str, id: str, name: tuple[str | None, ...], end: dict[str, str]) -> Node:
+    database, schema, short = name
+    return {
+        "id": id, "kind": kind, "name": short, "database": database, "schema": schema, "full_name": end["object"],
+        "state": "ok",
+    }  # fmt: skip
 
 
 def _relation(name: str) -> str:

@@ -30,8 +30,8 @@ _MOST_KEPT = 64
 _RATE_MINUTES = MINUTES
 _RECENT = 40
 _MOST_TABLES = 6
-_OFTEN = 24
-"""Refreshes a day, below which nobody need be told of what they cost."""
+_WORTH_SAVING = 0.01
+"""Credits a day, below which nobody need be told how a table would cost less: 36 seconds of the smallest warehouse."""
 _QUALITY_BAD = frozenset({"FAILED", "WARNED", "ERROR"})
 _CONNECTOR_BAD = frozenset({"FAILED", "RETRYING"})
 
@@ -178,7 +178,7 @@ def _of_checks(session: Session) -> Iterable[dict[str, Any]]:
 def _of_costs(costs: dict[str, Any] | None) -> Iterable[dict[str, Any]]:
     """What could be had for less, of the tables that most is spent on."""
     for table in costs["tables"] if costs is not None else ():
-        if table["advice"] and table["refreshes_per_day"] >= _OFTEN:
+        if table["advice"] and table["credits_per_day"] >= _WORTH_SAVING:
             yield _problem("costly", DYNAMIC, table["name"], "Costs more than it needs to", table["advice"][0])
 
 
