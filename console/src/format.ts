@@ -65,6 +65,12 @@ export function bytes(value: number | null | undefined): string {
   return `${unit === 0 || left >= 100 ? Math.round(left) : left.toFixed(1)} ${units[unit] ?? ""}`;
 }
 
+/** Money: as exact as it matters. */
+export function money(value: number): string {
+  if (value > 0 && value < 0.001) return "< 0.001";
+  return value >= 100 ? count(Math.round(value)) : value.toFixed(value >= 1 ? 2 : 3);
+}
+
 /** A type as people say it: without the length that every text has. */
 export function typeName(type: string): string {
   return type.replace("VARCHAR(16777216)", "VARCHAR").replace("BINARY(8388608)", "BINARY").replace("NUMBER(38,0)", "NUMBER").replace(/^(TIMESTAMP_\w+|TIME)\(\d\)$/, "$1");

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
@@ -14,7 +15,10 @@ from snowmelt.accounts import open_account
 from snowmelt.cli.main import app
 from snowmelt.serve.app import HttpServer
 from snowmelt.serve.credentials import load_credentials
+from tests.cli.terminal import Terminal
+from tests.crash.test_processes import small_spark
 from tests.serve.callers import ADMIN_PASSWORD, PASSWORD, Serving, served
+from tests.support.waiting import DEADLINE
 
 WHO = "SELECT CURRENT_USER() AS u, CURRENT_ROLE() AS r, CURRENT_DATABASE() AS d, CURRENT_WAREHOUSE() AS w"
 Call = Callable[..., Result]
@@ -116,3 +120,18 @@ def test_rows_that_are_shown(tmp_path: Path) -> None:
     assert len(lines("--format", "csv")) == 1006
     wrong = CliRunner().invoke(app, ["sql", "--data", str(tmp_path / "d"), "-q", "SELECT 1", "--rows", "x"])
     assert wrong.exit_code == 3
+
+
+@pytest.mark.slow
+def test_a_server_in_a_terminal_prints_an_address_that_logs_in_once(tmp_path: Path) -> None:
+    config = small_spark(tmp_path / "snowmelt.toml")
+    arguments = ("serve", "--data", str(tmp_path / "data"), "--port", "0", "--config", str(config))
+    with Terminal(*arguments, home=tmp_path) as terminal:
+        address, link = terminal.see(r"In a browser: (http://[\w.:]+)/#link=(\S+)").groups()
+        path, sent = f"{address}/api/v1/console/session", {"link": link}
+        opened = [httpx.post(path, json=sent, timeout=DEADLINE) for _ in range(2)]
+        assert [answer.status_code for answer in opened] == [200, 401]
+        assert opened[0].json()["user"] == "ADMIN"
+        terminal.type("\x03")
+        terminal.ended()
+        assert "Traceback" not in terminal.text

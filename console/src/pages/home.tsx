@@ -2,7 +2,7 @@ import "./home.css";
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { getJson } from "../api";
-import { ago, count, duration, instant, nameParts, plural, short } from "../format";
+import { ago, count, duration, instant, money, nameParts, plural, short } from "../format";
 import { pageOf } from "../graph/model";
 import { useLive } from "../live";
 import { href } from "../router";
@@ -174,8 +174,8 @@ export function Home(): JSX.Element {
                   {value.costs.tables.map((table) => (
                     <tr key={table.name}>
                       <td class="clip ellipsis"><a class="link" href={address("DYNAMIC_TABLE", table.name)}>{nameParts(table.name).at(-1)}</a></td>
-                      <td class="number">{table.cost_per_day.toFixed(3)}</td>
-                      <td class="number muted">{table.full_cost_per_day === null ? "–" : table.full_cost_per_day.toFixed(3)}</td>
+                      <td class="number">{money(table.cost_per_day)}</td>
+                      <td class="number muted">{table.full_cost_per_day === null ? "–" : money(table.full_cost_per_day)}</td>
                       <td><div class="bar"><i style={{ width: `${(100 * table.cost_per_day) / most}%` }} /></div></td>
                     </tr>
                   ))}

@@ -2,17 +2,17 @@ import "./table.css";
 import "./home.css";
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
-import { query, quoted, run, statements, type Row, type Value } from "../api";
-import { ago, bytes, count, dayAndClock, duration, typeName } from "../format";
+import { quoted, run, type Row, type Value } from "../api";
+import { ago, bytes, dayAndClock, duration, money } from "../format";
 import { deeds, fullName, perform, qualified, type Named } from "../graph/actions";
 import { useLive } from "../live";
 import { href, place } from "../router";
 import { Sql } from "../sql/shown";
-import { ResultGrid } from "../ui/grid";
 import { Action, Badge, Card, Empty, Failure, Head, Icon, KIND_WORD, Spinner, useAnswer } from "../ui/parts";
 import { Changes } from "./changes";
 import { Prove } from "./prove";
 import { Lineage } from "./table/lineage";
+import { Columns, Figures, Preview } from "./table/overview";
 import { Plan, WhatIf } from "./table/plan";
 import { ranPlan } from "./table/planpicture";
 import { Quality } from "./table/quality";
@@ -20,7 +20,6 @@ import { loadRefreshes, OneRefresh, Refreshes, type Refresh } from "./table/refr
 import { List, optional } from "./table/shared";
 import { Travel } from "./table/travel";
 
-const number = (value: Value | undefined): number | null => (value === null || value === undefined || value === "" ? null : Number(value));
 const KINDS: [string, string][] = [["DYNAMIC_TABLE", "DYNAMIC TABLES"], ["TABLE", "TABLES"], ["VIEW", "VIEWS"], ["STREAM", "STREAMS"]];
 
 /** What a page of a table begins with: what kind it is, and how it stands. LIKE is for any case: the name decides. */
@@ -32,23 +31,6 @@ async function loadHead(node: Named): Promise<{ kind: string; row: Row }> {
     if (row) return { kind, row };
   }
   return { kind: "NONE", row: {} };
-}
-
-function Preview({ node }: { node: Named }): JSX.Element {
-  const { value, error } = useAnswer(() => run(`SELECT * FROM ${qualified(node)} LIMIT 500`, undefined, 500), [node.name]);
-  const source = useMemo(() => (value?.columns ? { columns: value.columns, count: value.row_count ?? 0, first: value.rows ?? [], fetch: (offset: number, limit: number) => statements.rows(value.id, offset, limit) } : null), [value]);
-  if (error) return <Failure error={error} />;
-  if (!source) return <Spinner />;
-  return source.count ? <div class="card preview" style={{ height: `${Math.min(420, 50 + source.count * 28)}px` }}><ResultGrid source={source} label="Preview" /></div> : <Card><Empty icon="table" title="No rows yet" /></Card>;
-}
-
-function Columns({ node }: { node: Named }): JSX.Element {
-  const { value, error } = useAnswer(() => query(`DESCRIBE TABLE ${qualified(node)}`), [node.name]);
-  if (error) return <Failure error={error} />;
-  return <Card title="Columns" body={false}><List rows={value} empty="No columns" columns={[
-    ["name", "Name", (name) => <b style={{ fontWeight: 540 }}>{name}</b>], ["type", "Type", (type) => <code>{typeName(String(type))}</code>], ["null?", "Nulls", (yes) => (yes === "Y" ? "allowed" : "never")],
-    ["default", "Default", (text) => (text ? <code>{text}</code> : "")], ["comment", "Comment"],
-  ]} /></Card>;
 }
 
 function Governance({ node, kind }: { node: Named; kind: string }): JSX.Element {
@@ -78,8 +60,8 @@ function Cost({ node }: { node: Named }): JSX.Element {
   return (
     <>
       <div class="grid-4">
-        {figure("Cost a day", Number(value["cost_per_day"]).toFixed(4), "credits at their price")}
-        {figure("As full refreshes", value["full_cost_per_day"] === null ? "–" : Number(value["full_cost_per_day"]).toFixed(4), "had each one computed all rows")}
+        {figure("Cost a day", money(Number(value["cost_per_day"])), "credits at their price")}
+        {figure("As full refreshes", value["full_cost_per_day"] === null ? "–" : money(Number(value["full_cost_per_day"])), "had each one computed all rows")}
         {figure("Refreshes a day", Number(value["refreshes_per_day"]).toFixed(1), `${Number(value["idle_refreshes_per_day"]).toFixed(1)} found nothing`)}
         {figure("Scanned a day", bytes(Number(value["bytes_scanned_per_day"])), `${duration(Number(value["spark_seconds_per_day"]))} of compute`)}
       </div>
@@ -130,12 +112,7 @@ export function TablePage(): JSX.Element {
         {last && last.state !== "SUCCEEDED" && last.message ? <div class="error"><b>The last refresh failed. </b>{last.message}</div> : null}
         {tab === "overview" ? (
           <>
-            <div class="grid-4">
-              <div class="card figure"><div class="label">Rows</div><div class="value">{row["rows"] === undefined || row["rows"] === null ? "–" : count(number(row["rows"]))}</div><div class="note">{bytes(number(row["bytes"]))}</div></div>
-              <div class="card figure"><div class="label">{dynamic ? "Data is from" : "Created"}</div><div class="value" style={{ fontSize: "18px" }}>{ago(dynamic ? row["data_timestamp"] : row["created_on"])}</div><div class="note">{dayAndClock(dynamic ? row["data_timestamp"] : row["created_on"])}</div></div>
-              <div class="card figure"><div class="label">{dynamic ? "Target lag" : "Owner"}</div><div class="value" style={{ fontSize: "18px" }}>{dynamic ? String(row["target_lag"]).toLowerCase() : row["owner"]}</div><div class="note">{dynamic ? `refreshed on ${row["warehouse"]}` : row["comment"]}</div></div>
-              <div class="card figure"><div class="label">{dynamic ? "Refresh mode" : "Change tracking"}</div><div class="value" style={{ fontSize: "18px" }}>{dynamic ? String(row["refresh_mode"]).toLowerCase() : String(row["change_tracking"] ?? "–").toLowerCase()}</div><div class="note ellipsis" title={String(row["refresh_mode_reason"] ?? "")}>{row["refresh_mode_reason"] ?? ""}</div></div>
-            </div>
+            <Figures node={node} row={row} />
             <div class="two">
               <div style={{ display: "grid", gap: "16px" }}><Preview node={node} /><Columns node={node} /></div>
               <Card title="Definition" body={false}><Sql text={ddl.value ?? ""} label="Definition" /></Card>

@@ -5,6 +5,8 @@ What the server itself needs is imported when Spark's process has been started, 
 
 from __future__ import annotations
 
+import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -40,7 +42,8 @@ def serve(
         begun = begin(data, settings)
         running = import_quickly("snowmelt.serve.run")
         mounts = import_quickly("snowmelt.assistants.at_server").mount_assistants
-        running.serve(begun, address, announce=lambda line: print(line, flush=True), mounts=mounts)
+        announce = partial(print, flush=True)
+        running.serve(begun, address, announce=announce, mounts=mounts, at_terminal=sys.stdout.isatty())
         return 0
 
     raise typer.Exit(guarded(work))

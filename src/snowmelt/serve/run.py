@@ -43,8 +43,10 @@ def serve(
     *,
     announce: Callable[[str], None],
     mounts: Callable[[HttpServer], None] | None = None,
+    at_terminal: bool = False,
 ) -> None:
-    """Answers until stopped. `mounts` adds what applications above the server answer."""
+    """Answers until stopped. `mounts` adds what applications above the server answer. `at_terminal`: whoever began it
+    reads what is announced, and nobody else does; so an address that logs in once may be in it."""
     with _stopped_by_signal(), open_owned(begun.ownership, begun.settings) as account:
         credentials, made = load_credentials(account.data_dir)
         if os.environ.get(PASSWORD_VARIABLE):
@@ -70,6 +72,8 @@ def serve(
         server = HttpServer(account, credentials, hosts=address.hosts(account.settings.allowed_hosts))
         if mounts is not None:
             mounts(server)
+        if at_terminal:
+            announce(f"In a browser: {url}/#link={server.console.visitors.links.issue()}  (logs you in, once)")
         try:
             _answering(server, address).run(sockets=[listener])
         finally:

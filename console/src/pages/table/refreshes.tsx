@@ -134,13 +134,12 @@ export function Refreshes({ node, refreshes, lag, mode }: { node: Named; refresh
         </Card>
         <Card title="History" body={false}>
           <div class="scroll-x"><table class="list">
-            <thead><tr><th>Ended</th><th>Action</th><th>Reason</th><th>Trigger</th><th class="number">Rows</th><th class="number">Took</th></tr></thead>
+            <thead><tr><th>Ended</th><th>Action</th><th>Reason</th><th class="number">Rows</th><th class="number">Took</th></tr></thead>
             <tbody>{refreshes.slice(0, 30).map((one) => (
               <tr key={keyOf(one)} class={`pickable${one === chosen ? " lit" : ""}`} onClick={() => setKey(keyOf(one))}>
                 <td><button type="button" class="name" aria-pressed={one === chosen} onClick={() => setKey(keyOf(one))}>{dayAndClock(one.end)}</button></td>
                 <td><Badge state={one.state}>{wordOf(one)}</Badge></td>
-                <td class="muted clip ellipsis" title={whyOf(one)}>{whyOf(one)}</td>
-                <td class="muted">{one.trigger.toLowerCase()}</td>
+                <td class="muted clip short ellipsis" title={whyOf(one)}>{whyOf(one)}</td>
                 <td class="number"><span class="changes"><span class="in">+{short(one.inserted)}</span><span class="out">−{short(one.deleted)}</span></span></td>
                 <td class="number">{duration(one.ms / 1000)}</td>
               </tr>
