@@ -82,3 +82,29 @@ def test_dataclasses_are_what_they_always_are(tmp_path: Path, monkeypatch: pytes
 def test_the_program_ends_with_its_code_and_all_of_its_output(code: str, status: int, output: str, error: str) -> None:
     done = ended(code)
     assert (done.returncode, done.stdout, done.stderr) == (status, output, error)
+
+
+STOPPED = """
+import sys
+
+class Stop:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Stop())
+sys.argv = ["snowmelt", "sql", "--data", {data!r}, "-q", "SELECT 1"]
+from snowmelt.cli.start import run
+run()
+"""
+
+
+@pytest.mark.parametrize("module", ["typer", "snowmelt.cli.sql", "snowmelt.accounts", "sqlalchemy", "pyarrow"])
+def test_ctrl_c_during_an_import_prints_no_traceback(tmp_path: Path, module: str) -> None:
+    """The first second of a command is imports: that is where Ctrl-C falls most often."""
+    script = STOPPED.format(module=module, data=str(tmp_path / "data"))
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=environment(), check=False, capture_output=True, text=True
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (130, "")
+    assert "Traceback" not in done.stderr and "KeyboardInterrupt" not in done.stderr
