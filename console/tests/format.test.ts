@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ago, bytes, duration, instant, nameParts, short } from "../src/format";
+import { ago, bytes, duration, instant, money, nameParts, short } from "../src/format";
 
 describe("how values read", () => {
   test("durations", () => {
@@ -23,4 +23,8 @@ describe("how values read", () => {
     expect(short(123_456)).toBe("123.5K");
     expect(bytes(1_500)).toBe("1.5 KB");
   });
+});
+
+test("money is as exact as it matters", () => {
+  expect([0, 0.0003, 0.0312, 4.5, 1234.5].map(money)).toEqual(["0.000", "< 0.001", "0.031", "4.50", "1,235"]);
 });

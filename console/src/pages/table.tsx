@@ -49,21 +49,21 @@ function Governance({ node, kind }: { node: Named; kind: string }): JSX.Element 
 
 function Cost({ node }: { node: Named }): JSX.Element {
   const { value, error } = useAnswer(async () => {
-    const found = await run("SELECT SYSTEM$COST_REPORT(7, ?)", [fullName(node)]);
+    const found = await run("SELECT SYSTEM$COST_REPORT(1, ?)", [fullName(node)]);
     return (JSON.parse(String(found.rows?.[0]?.[0])) as { tables: Record<string, unknown>[] }).tables[0] ?? null;
   }, [node.name]);
   if (error) return <Failure error={error} />;
   if (value === undefined) return <Spinner />;
-  if (value === null) return <Card><Empty title="No cost in the last 7 days" /></Card>;
+  if (value === null) return <Card><Empty title="No cost in the last 24 hours" /></Card>;
   const figure = (label: string, text: string, note = ""): JSX.Element => <div class="card figure"><div class="label">{label}</div><div class="value">{text}</div><div class="note">{note}</div></div>;
   const advice = (value["advice"] as unknown[] | undefined) ?? [];
   return (
     <>
       <div class="grid-4">
-        {figure("Cost a day", money(Number(value["cost_per_day"])), "credits at their price")}
+        {figure("Cost in the last day", money(Number(value["cost_per_day"])), "credits at their price")}
         {figure("As full refreshes", value["full_cost_per_day"] === null ? "–" : money(Number(value["full_cost_per_day"])), "had each one computed all rows")}
-        {figure("Refreshes a day", Number(value["refreshes_per_day"]).toFixed(1), `${Number(value["idle_refreshes_per_day"]).toFixed(1)} found nothing`)}
-        {figure("Scanned a day", bytes(Number(value["bytes_scanned_per_day"])), `${duration(Number(value["spark_seconds_per_day"]))} of compute`)}
+        {figure("Refreshes in the last day", Number(value["refreshes_per_day"]).toFixed(1), `${Number(value["idle_refreshes_per_day"]).toFixed(1)} found nothing`)}
+        {figure("Scanned in the last day", bytes(Number(value["bytes_scanned_per_day"])), `${duration(Number(value["spark_seconds_per_day"]))} of compute`)}
       </div>
       {advice.length ? <Card title="What would make it cheaper"><ul>{advice.map((one, index) => <li key={index}>{typeof one === "string" ? one : Object.values(one as object).join(": ")}</li>)}</ul></Card> : null}
     </>

@@ -26,7 +26,7 @@ export async function consequences(node: Named, definition: string): Promise<Con
     columnsOf(`SELECT * FROM (\n${definition}\n) LIMIT 0`),
     optional("SELECT * FROM TABLE(SNOWFLAKE.CORE.GET_LINEAGE(?, 'TABLE', 'DOWNSTREAM', 5))", [qualified(node)]),
     optional("SHOW CONTRACTS IN ACCOUNT"),
-    query("SELECT SYSTEM$COST_REPORT(7, ?) AS report", [full]).catch((): Row[] => []),
+    query("SELECT SYSTEM$COST_REPORT(1, ?) AS report", [full]).catch((): Row[] => []),
   ]);
   const report = JSON.parse(String(costs[0]?.["report"] ?? "{}")) as { tables?: { cost_per_day: number; full_cost_per_day: number | null }[] };
   const cost = report.tables?.[0];
