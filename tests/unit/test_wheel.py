@@ -115,15 +115,22 @@ def installed(wheel: Path, readable: Path) -> Path:
     environment = readable / "environment"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment)], check=True)
     packages = environment.joinpath(*Path(sysconfig.get_path("purelib")).relative_to(sys.prefix).parts)
-    for needed in _needed(wheel, "demo"):
-        for file in needed.files or ():
-            target = packages / file
-            if ".." not in file.parts and not target.exists():
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.symlink_to(Path(str(file.locate())).resolve())
+    for path in _files_of(_needed(wheel, "demo")):
+        (packages / path).parent.mkdir(parents=True, exist_ok=True)
+        (packages / path).symlink_to(Path(sysconfig.get_path("purelib"), path).resolve())
     pip = [sys.executable, "-m", "pip", "--python", str(environment / "bin" / "python")]
     subprocess.run([*pip, "install", "-q", "--no-deps", "--no-index", str(wheel)], check=True, env=_clean_environment())
     return environment
+
+
+def _files_of(needed: list[metadata.Distribution]) -> set[str]:
+    """What these packages have installed: folders that are theirs alone as a whole, files of the others one by one."""
+    names = {each.name for each in needed}
+    shared = {
+        file.parts[0] for each in metadata.distributions() if each.name not in names for file in each.files or ()
+    }  # fmt: skip
+    inside = [file for each in needed for file in each.files or () if file.parts[0] != ".."]
+    return {str(file) if file.parts[0] in shared else file.parts[0] for file in inside}
 
 
 def _needed(wheel: Path, extra: str) -> list[metadata.Distribution]:
