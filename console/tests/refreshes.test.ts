@@ -5,7 +5,7 @@ import { parse } from "../src/router";
 const refresh = { state: "SUCCEEDED", action: "INCREMENTAL", details: {}, reason: "", message: "" };
 
 test("every refresh says why it was done as it was", () => {
-  expect(whyOf({ ...refresh, details: { estimatedIncrementalMs: 12, estimatedFullMs: 53 } })).toBe("By changes was expected to take 12 ms, in full 53 ms.");
+  expect(whyOf({ ...refresh, details: { estimatedIncrementalMs: 12, estimatedFullMs: 53 } })).toBe("Expected 12 ms by changes, 53 ms in full.");
   expect(whyOf({ ...refresh, details: { estimatedIncrementalMs: 53, estimatedFullMs: 12 } })).toMatch(/^Its mode asks for changes/);
   expect(whyOf({ ...refresh, details: { reason: "Its definition changed." } })).toBe("Its definition changed.");
   expect(whyOf({ ...refresh, action: "NO_DATA" })).toBe("Nothing changed in its sources.");

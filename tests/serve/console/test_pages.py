@@ -242,7 +242,9 @@ def test_keys_find_and_open(page: Page) -> None:
 def test_lists(page: Page, address: str, text: str) -> None:
     visit(page, f"#/{address}")
     expect(page.locator(".content").get_by_text(text).first).to_be_visible()
-    picture(page, f"console-{address}")
+    if not text.startswith("No "):
+        # Where something is to be seen, another test takes the picture.
+        picture(page, f"console-{address}")
     check_access(page)
 
 

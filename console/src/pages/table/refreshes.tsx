@@ -57,8 +57,8 @@ export function whyOf(refresh: Pick<Refresh, "state" | "action" | "details" | "r
   if (refresh.action !== "INCREMENTAL") return "";
   const [changes, full] = [refresh.details["estimatedIncrementalMs"], refresh.details["estimatedFullMs"]].map((one) => (one === undefined ? null : Number(one) / 1000));
   if (changes === null || changes === undefined || full === null || full === undefined) return "Its query is refreshed by changes; what that takes was not measured yet.";
-  return changes <= full ? `By changes was expected to take ${duration(changes)}, in full ${duration(full)}.`
-    : `Its mode asks for changes; they were expected to take ${duration(changes)}, in full ${duration(full)}.`;
+  return changes <= full ? `Expected ${duration(changes)} by changes, ${duration(full)} in full.`
+    : `Its mode asks for changes: ${duration(changes)} expected, in full ${duration(full)}.`;
 }
 
 const STAGES: [string, string][] = [["queuedTimeMs", "Waited"], ["compilationTimeMs", "Compiled"], ["readTimeMs", "Read changes"], ["computeTimeMs", "Computed"], ["applyTimeMs", "Applied"], ["commitTimeMs", "Committed"]];
