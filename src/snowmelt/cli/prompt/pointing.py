@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_PLACE = re.compile(r"\berror line (\d+) at position (\d+)")
+_POSITION = re.compile(r"\berror line (\d+) at position (\d+)")
 _ELSEWHERE = "Uncaught exception"
 """Begins what a block or a procedure says: its lines are those of its body."""
 _MOST = 100
@@ -12,7 +12,7 @@ _MOST = 100
 
 def pointed(text: str, message: str) -> str | None:
     """The line that the message names, and a caret below the place; None when it names none that is in the text."""
-    match = _PLACE.search(message)
+    match = _POSITION.search(message)
     lines = text.splitlines()
     if match is None or _ELSEWHERE in message or not 1 <= int(match[1]) <= len(lines):
         return None

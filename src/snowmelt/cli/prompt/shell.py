@@ -127,9 +127,9 @@ class Shell:
             try:
                 self._run(statement, shown)
             except SnowmeltError as error:
-                place = pointed(text, error.message)
-                if place is not None:
-                    self._console.print(place, style="dim", markup=False, highlight=False, no_wrap=True)
+                where = pointed(text, error.message)
+                if where is not None:
+                    self._console.print(where, style="dim", markup=False, highlight=False, no_wrap=True)
                 raise
 
     def _run(self, statement: SqlText, shown: Callable[[Result], Result]) -> None:
