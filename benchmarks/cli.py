@@ -35,6 +35,9 @@ def main(
     data: Annotated[
         Path | None, typer.Option(help=f"Where source data is kept. Default: {DATA_VARIABLE}, or .bench-data.")
     ] = None,
+    kept: Annotated[
+        Path | None, typer.Option(help="A folder that stays, with the tables that an earlier run loaded and changed.")
+    ] = None,
 ) -> None:
     """Measures Snowmelt beside plain PySpark and Delta, in one Spark application, and checks that both agree.
 
@@ -51,7 +54,7 @@ def main(
         f"{described['cores']} cores, {described['memory_gb']} GB, load {described['load_average']}, "
         f"pyspark {described['pyspark']}, deltalake {described['deltalake']}, commit {described['commit']}\n"
     )
-    finished = _run(console, chosen, scale, repetitions, data or data_folder())
+    finished = _run(console, chosen, data or data_folder(), scale=scale, rounds=repetitions, kept=kept)
     if json is not None:
         settings = {"scale": scale, "repetitions": repetitions, "benchmarks": chosen}
         write_json(json, as_json(described, settings, finished))
@@ -59,7 +62,9 @@ def main(
     raise typer.Exit(0 if all(item.sound for item in finished) else 1)
 
 
-def _run(console: Console, names: list[str], scale: float, rounds: int | None, data: Path) -> list[Finished]:
+def _run(
+    console: Console, names: list[str], data: Path, *, scale: float, rounds: int | None, kept: Path | None
+) -> list[Finished]:
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     finished: list[Finished] = []
     with Progress(*columns, console=console, transient=True) as progress:
@@ -69,7 +74,7 @@ def _run(console: Console, names: list[str], scale: float, rounds: int | None, d
         def step(text: str) -> None:
             progress.update(task, description=f"{prefix} {text}")
 
-        bench = Workbench(data, scale=scale, rounds=rounds, step=step)
+        bench = Workbench(data, scale=scale, rounds=rounds, step=step, kept=kept)
         try:
             for number, name in enumerate(names):
                 prefix = f"[{number + 1}/{len(names)}] {name}:"

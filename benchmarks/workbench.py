@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -51,16 +52,22 @@ class Workbench:
     """One run of benchmarks. Everything but generated source data lives in a folder that goes away at the end."""
 
     def __init__(
-        self, data: Path, *, scale: float, rounds: int | None = None, step: Callable[[str], None] = lambda _: None
-    ) -> None:
+        self, data: Path, *, scale: float, rounds: int | None = None, step: Callable[[str], None] = lambda _: None,
+        kept: Path | None = None,
+    ) -> None:  # fmt: skip
+        """`kept` is a folder that stays: what an earlier run loaded there is not loaded again."""
         self.data = data
         self.scale = scale
         self.step = step
         self._rounds = rounds
         data.mkdir(parents=True, exist_ok=True)
-        self._folder = Path(tempfile.mkdtemp(prefix="run-", dir=data))
         self._cleanup = contextlib.ExitStack()
-        self._cleanup.callback(shutil.rmtree, self._folder, ignore_errors=True)
+        if kept is None:
+            self._folder = Path(tempfile.mkdtemp(prefix="run-", dir=data))
+            self._cleanup.callback(shutil.rmtree, self._folder, ignore_errors=True)
+        else:
+            self._folder = kept.resolve()
+            self._folder.mkdir(parents=True, exist_ok=True)
         self._loaded: set[str] = set()
 
     def close(self) -> None:
@@ -107,9 +114,10 @@ class Workbench:
         session = self.account.engine.session().newSession()
         for key, value in SPARK_DEFAULTS.items():
             session.conf.set(key, value)
-        database = f"plain_{self._folder.name.replace('-', '_')}"
+        database = f"plain_{uuid.uuid4().hex}"
         session.sql(f"CREATE DATABASE {database}")
         session.catalog.setCurrentDatabase(database)
+        self.at_close(lambda: session.sql(f"DROP DATABASE {database} CASCADE"))
         return session
 
     def account_without_spark(self, name: str) -> Account:
@@ -128,20 +136,29 @@ class Workbench:
         """Makes the table on both sides, from the same files' worth of rows. Once a run."""
         if spec.name in self._loaded:
             return
-        self.step(f"loading {spec.name}")
-        frame = spec.rows(self.plain).select(*[_column(name, kind) for name, kind in spec.columns.items()])
-        self._load_plain(spec, frame)
-        self._load_snowmelt(spec, frame)
+        self.load_ours(spec)
+        self._load_plain(spec, self._rows_of(spec))
         self._loaded.add(spec.name)
+
+    def load_ours(self, spec: TableSpec) -> None:
+        """Makes the table in Snowmelt alone, where plain Spark reads Snowmelt's files."""
+        if self._find(spec.name) is None:
+            self.step(f"loading {spec.name}")
+            self._load_snowmelt(spec, self._rows_of(spec))
+
+    def _rows_of(self, spec: TableSpec) -> DataFrame:
+        return spec.rows(self.plain).select(*[_column(name, kind) for name, kind in spec.columns.items()])
 
     def _load_plain(self, spec: TableSpec, frame: DataFrame) -> None:
         columns = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in frame.schema.fields)
-        feed = str(spec.change_feed).lower()
+        feed, path = str(spec.change_feed).lower(), self._folder / "plain" / spec.name
+        loaded = (path / "_delta_log").is_dir()
         self.plain.sql(
-            f"CREATE TABLE {spec.name} ({columns}) USING delta LOCATION '{self._folder / 'plain' / spec.name}' "
+            f"CREATE TABLE {spec.name} ({columns}) USING delta LOCATION '{path}' "
             f"TBLPROPERTIES (delta.enableChangeDataFeed = {feed})"
         )
-        frame.write.format("delta").mode("append").saveAsTable(spec.name)
+        if not loaded:
+            frame.write.format("delta").mode("append").saveAsTable(spec.name)
 
     def _load_snowmelt(self, spec: TableSpec, frame: DataFrame) -> None:
         """Through Delta, as any other tool would write to the table: Snowmelt takes foreign commits in.
@@ -171,15 +188,25 @@ class Workbench:
         assert files.plain, name
         return tuple(local_path(uri) for uri in files.uris)
 
+    def snowmelt_version(self, name: str) -> int:
+        """The number of the table's visible version, which grows with each commit."""
+        with self.account.state.read() as state:
+            visible = state.versions.visible(self._object(name).id)
+        assert visible is not None, name
+        return visible.version
+
     def _object(self, name: str) -> CatalogObject:
+        found = self._find(name)
+        assert found is not None, name
+        return found
+
+    def _find(self, name: str) -> CatalogObject | None:
         session = self.connection.session
         assert session.database is not None and session.schema is not None
         with self.account.state.read() as state:
-            found = state.catalog.find(
+            return state.catalog.find(
                 ObjectName(session.database, session.schema, name.upper()), [ObjectKind.TABLE], session.id
             )
-        assert found is not None, name
-        return found
 
     def contents(self, name: str) -> tuple[pa.Table, pa.Table]:
         """All rows of a table, as each side sees them."""

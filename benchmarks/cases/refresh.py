@@ -115,8 +115,7 @@ def shares(bench: Workbench) -> Outcome:
 def chain(bench: Workbench) -> Outcome:
     """Three dynamic tables one on the other: from the commit of a small change to the last one showing it."""
     execute = bench.connection.execute
-    tpch.load(bench)
-    _track(bench)
+    _load(bench)
     execute(
         "CREATE DYNAMIC TABLE chain_staged TARGET_LAG = DOWNSTREAM WAREHOUSE = COMPUTE_WH AS "
         "SELECT o_orderkey, o_custkey, o_totalprice, o_orderdate FROM orders WHERE o_orderstatus <> 'P'"
@@ -248,8 +247,7 @@ def stopped(work: Callable[[str], object]) -> Callable[[str], float]:
 
 def prepare(bench: Workbench, names: Sequence[str]) -> None:
     """Loads TPC-H, makes the queries dynamic tables and gives plain Spark views of the same Delta tables."""
-    tpch.load(bench)
-    _track(bench)
+    _load(bench)
     for table in TABLES:
         path = bench.snowmelt_path(table)
         bench.plain.sql(f"CREATE OR REPLACE TEMPORARY VIEW {table} AS SELECT * FROM delta.`{path}`")
@@ -261,21 +259,25 @@ def prepare(bench: Workbench, names: Sequence[str]) -> None:
         )
 
 
-def _track(bench: Workbench) -> None:
-    for table in TABLES:
-        bench.connection.execute(f"ALTER TABLE {table} SET CHANGE_TRACKING = TRUE")
+def _load(bench: Workbench) -> None:
+    """Plain Spark computes over Snowmelt's files, so it has no tables of its own."""
+    for spec in tpch.specs(bench):
+        bench.load_ours(spec)
+        bench.connection.execute(f"ALTER TABLE {spec.name} SET CHANGE_TRACKING = TRUE")
 
 
 def _full(bench: Workbench, name: str) -> None:
     bench.plain.sql(f"CREATE OR REPLACE TABLE full_{name} USING delta AS {query_text(name, bench.scale)}")
 
 
-_rounds = iter(range(1, 1_000_000))
+def _round(bench: Workbench) -> int:
+    """Another number for each change of the tables, in whichever run."""
+    return bench.snowmelt_version("orders") + bench.snowmelt_version("lineitem")
 
 
 def _change(bench: Workbench, share: float) -> None:
     """Of so many orders, half are new with all their lines, a quarter go with their lines, a quarter change lines."""
-    number = next(_rounds)
+    number = _round(bench)
     orders = ", ".join(TABLES["orders"]).replace("o_orderkey", f"o_orderkey + {number * _APART}")
     lines = ", ".join(TABLES["lineitem"]).replace("l_orderkey", f"l_orderkey + {number * _APART}")
     every = max(round(2 / share), 2)
@@ -291,7 +293,7 @@ def _change(bench: Workbench, share: float) -> None:
 
 def _change_few(bench: Workbench, _: float) -> None:
     """Some orders change with their lines, one goes; others in each round, anywhere in the tables."""
-    number = next(_rounds)
+    number = _round(bench)
     every = max(round(1_500_000 * bench.scale / (_FEW_ORDERS + 1)), 4)
     found = bench.connection.execute(
         f"SELECT o_orderkey FROM orders WHERE MOD(o_orderkey, {every}) = {number} ORDER BY 1 LIMIT {_FEW_ORDERS + 1}"

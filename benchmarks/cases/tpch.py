@@ -18,15 +18,18 @@ _AIM = 1.10
 
 
 def run(bench: Workbench) -> Outcome:
-    load(bench)
+    for spec in specs(bench):
+        bench.load(spec)
     measures = [_query(bench, name) for name in query_names()]
     return Outcome(tuple(measures), (_total(measures),), {"scale factor": bench.scale})
 
 
-def load(bench: Workbench) -> None:
+def specs(bench: Workbench) -> list[TableSpec]:
+    """The eight tables."""
     folder = bench.tpch_files()
-    for name, columns in TABLES.items():
-        bench.load(TableSpec(name, columns, partial(_read, path=folder / f"{name}.parquet")))
+    return [
+        TableSpec(name, columns, partial(_read, path=folder / f"{name}.parquet")) for name, columns in TABLES.items()
+    ]
 
 
 def _read(spark: SparkSession, path: Path) -> DataFrame:

@@ -337,6 +337,15 @@ def test_a_thousand_tables_due_at_once_make_few_ticks() -> None:
     assert catalog.loads <= 3
 
 
+def test_a_chain_is_refreshed_without_a_tick_for_each_of_its_tables() -> None:
+    chain = [table(f"t{number}", *([f"t{number - 1}"] if number else []), data_timestamp=NOON - MINUTE)
+             for number in range(50)]  # fmt: skip
+    catalog, refresher = fakes(*chain)
+    with running(catalog, refresher):
+        catalog.await_that(lambda: len(catalog.succeeded) == len(chain))
+    assert catalog.loads <= 3
+
+
 def test_what_waited_long_for_a_worker_gets_a_newer_data_timestamp() -> None:
     """All but what reads a table that has begun; those that read each other keep sharing one."""
     gate = Gate()
