@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 
 from snowmelt.storage.object_caches import OBJECT_CACHES
 from snowmelt.storage.packing import ChangedColumn, KeptColumn, PartOfColumn, RowNumbers, packed
+from snowmelt.storage.rewritten import NewValues, Rewritten, RewrittenFiles
 
 _MOST_BYTES = max(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4, 256 * 1024 * 1024)
 """A quarter of the machine's memory."""
@@ -38,8 +39,6 @@ WHOLE = -1
 """In place of a row group: all of the file."""
 ColumnKey = tuple[str, int, str]
 """A file, a row group, a column."""
-NewValues = tuple[RowNumbers, pa.Array]
-"""Rows in order, and what each of them has now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +67,15 @@ class ColumnCache:
         self._oldest: list[tuple[int, str]] = []
         """A heap of those of which something is kept, and of some of which nothing is any more."""
         self._numbers = itertools.count()
+        self._rewritten = RewrittenFiles()
         self._asked: dict[tuple[str, str], float] = {}
         """When a column of a table was last asked for, in whichever of its files."""
         self._lock = threading.Lock()
 
     def find(self, keys: Iterable[ColumnKey]) -> dict[str, KeptColumn]:
-        """The columns that are cached, by their names."""
-        found = {}
+        """The columns that are cached, or come of those that are, by their names."""
+        found: dict[str, KeptColumn] = {}
+        missing: list[ColumnKey] = []
         with self._lock:
             for key in keys:
                 column = self._kept.get(key)
@@ -82,6 +83,13 @@ class ColumnCache:
                     self._kept.move_to_end(key)
                     self._read.add(key[0])
                     found[key[2]] = column
+                elif key[1] == WHOLE:
+                    missing.append(key)
+        for path, _, name in missing:
+            column = self._rewritten.column(path, name, lambda before, name=name: self._kept.get((before, WHOLE, name)))
+            if column is not None:
+                self.keep((path, WHOLE, name), column)
+                found[name] = column
         return found
 
     def ask(self, path: str, names: Iterable[str]) -> None:
@@ -106,10 +114,10 @@ class ColumnCache:
     ) -> None:
         """Columns of a file that was just written in place of another one, without some rows, with some other values,
         and otherwise the same. Rows are those of the file that was replaced."""
-        known = self._peek((replaced, WHOLE, name) for name in names)
-        for name, before in known.items():
-            column = before.with_values(*changed[name]) if name in changed else before
-            inherited = column.without(gone) if column is not None else None
+        rewritten = Rewritten(replaced, frozenset(names), gone, changed)
+        self._rewritten.note(path, rewritten)
+        for name, before in self._peek((replaced, WHOLE, name) for name in names).items():
+            inherited = rewritten.column(name, before)
             if inherited is not None:
                 self.keep((path, WHOLE, name), inherited)
 
