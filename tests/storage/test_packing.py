@@ -178,6 +178,30 @@ def test_files_share_what_did_not_change() -> None:
     assert cache.find([("/t/second", WHOLE, "A")])
 
 
+@given(st.lists(st.integers(-3, 300), min_size=1, max_size=30), st.data())
+def test_a_file_has_the_columns_of_any_file_before_it(first: list[int], data: st.DataObject) -> None:
+    """A column of one of several files, each written from the one before it, is right for all that follow."""
+    cache, files = ColumnCache(), [first]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(packing, "_MOST_GONE", 1.0)
+        patch.setattr(packing, "_MOST_CHANGED", 1.0)
+        for number in range(data.draw(st.integers(1, 4))):
+            places = st.sets(st.integers(0, len(files[-1]) - 1)) if files[-1] else st.just(set())
+            changed, gone = (np.array(sorted(data.draw(places)), np.int64) for _ in range(2))
+            new = {int(row): data.draw(st.integers(-3, 300)) for row in changed}
+            values = pa.array(new.values(), pa.int64())
+            cache.inherit(f"/t/{number + 1}", f"/t/{number}", ["A"], gone, {"A": (changed, values)} if new else {})
+            files.append([new.get(row, old) for row, old in enumerate(files[-1]) if row not in gone])
+        known = data.draw(st.integers(0, len(files) - 1))
+        cache.keep_rows(f"/t/{known}", pa.table({"A": pa.array(files[known], pa.int64())}), ["A"])
+        for asked in data.draw(st.permutations(range(len(files)))):
+            found = cache.find([(f"/t/{asked}", WHOLE, "A")])
+            assert bool(found) == (asked >= known)
+            if found:
+                assert found["A"].take(np.arange(len(files[asked]))).to_pylist() == files[asked]
+    assert not cache.find([("/t/1", WHOLE, "B")])
+
+
 def test_files_that_were_replaced_go_first_and_the_earliest_of_them() -> None:
     rows = pa.table({"A": list(range(1000))})
     cache = ColumnCache(most_bytes=6500)
