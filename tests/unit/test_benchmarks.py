@@ -91,7 +91,8 @@ def test_ways_to_refresh_take_turns_and_each_is_compared() -> None:
 
     connection = SimpleNamespace(execute=execute)
     bench: Any = SimpleNamespace(connection=connection, step=lambda _: None, snowmelt_rows=lambda _: [(1,)])
-    measures = measured(bench, ["q01"], 0.01, [way("right", [(1,)]), way("wrong", [(2,)])], rounds=1, warmup=1)
+    ways = [way("right", [(1,)]), way("wrong", [(2,)])]
+    measures = measured(bench, ["q01"], 0.01, ways, rounds=1, warmup=1, change=lambda *_: None)
     assert seen == ["ours q01", "right q01", "wrong q01", "right q01", "wrong q01", "ours q01"]
     assert [(m.name, m.difference) for m in measures] == [
         ("1.00% q01 right", None),
