@@ -86,11 +86,14 @@ class ColumnCache:
                 elif key[1] == WHOLE:
                     missing.append(key)
         for path, _, name in missing:
-            column = self._rewritten.column(path, name, lambda before, name=name: self._kept.get((before, WHOLE, name)))
+            column = self._rewritten.column(path, name, self._whole)
             if column is not None:
                 self.keep((path, WHOLE, name), column)
                 found[name] = column
         return found
+
+    def _whole(self, path: str, name: str) -> KeptColumn | None:
+        return self._kept.get((path, WHOLE, name))
 
     def ask(self, path: str, names: Iterable[str]) -> None:
         """Columns of a file's table are being read: they will be again, after the table has changed."""

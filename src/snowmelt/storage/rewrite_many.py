@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from snowmelt.storage.append import conform, new_file, spliced_file, write_file
-from snowmelt.storage.columns import COLUMNS, KeptGroup, NewValues, local_path, readable_path
+from snowmelt.storage.columns import COLUMNS, KeptGroup, local_path, readable_path
 from snowmelt.storage.folders import CHANGE_FOLDER
 from snowmelt.storage.log import Action
 from snowmelt.storage.origins import ORIGINS, as_origins, born_in, carries_origins, one_dictionary, with_origins
@@ -42,6 +42,7 @@ from snowmelt.storage.rewrite import (
     removals,
     write_feed,
 )
+from snowmelt.storage.rewritten import NewValues
 from snowmelt.storage.row_groups import CopiedFile, CopiedFooter, FilePart, Widened, source_of
 from snowmelt.storage.schema import as_type
 from snowmelt.storage.snapshot import DataFile, FileList

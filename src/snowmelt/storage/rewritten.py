@@ -35,8 +35,8 @@ class Rewritten:
 
     @property
     def nbytes(self) -> int:
-        values = sum(rows.nbytes + new.nbytes for rows, new in self.changed.values())
-        return int(self.gone.nbytes) + values + 500
+        values = sum(int(rows.nbytes) + int(new.nbytes) for rows, new in self.changed.values())
+        return self.gone.nbytes + values + 500
 
     def column(self, name: str, before: KeptColumn) -> KeptColumn | None:
         """The column as it is now; None when too much of it changed."""
@@ -60,7 +60,7 @@ class RewrittenFiles:
             while self._bytes > self._most_bytes:
                 self._bytes -= self._known.popitem(last=False)[1].nbytes
 
-    def column(self, path: str, name: str, find: Callable[[str], KeptColumn | None]) -> KeptColumn | None:
+    def column(self, path: str, name: str, find: Callable[[str, str], KeptColumn | None]) -> KeptColumn | None:
         """A file's column from that of the nearest file before it of which `find` has the column."""
         steps: list[Rewritten] = []
         column: KeptColumn | None = None
@@ -70,7 +70,7 @@ class RewrittenFiles:
                 return None
             steps.append(step)
             path = step.before
-            column = find(path)
+            column = find(path, name)
         for step in reversed(steps):
             column = step.column(name, column) if column is not None else None
         return column
