@@ -64,9 +64,14 @@ def test_the_wheel_has_every_file_of_the_package(wheel: Path) -> None:
 @pytest.fixture
 def readable() -> Iterator[Path]:
     """A folder outside of the checkout. Where root tests, PostgreSQL runs as somebody who reads what everybody may."""
-    with tempfile.TemporaryDirectory(prefix="wheel-") as folder:
-        Path(folder).chmod(0o755)
-        yield Path(folder)
+    # Whoever opened an account in this process made what it writes its own alone.
+    before = os.umask(0o022)
+    try:
+        with tempfile.TemporaryDirectory(prefix="wheel-") as folder:
+            Path(folder).chmod(0o755)
+            yield Path(folder)
+    finally:
+        os.umask(before)
 
 
 def _demo(environment: Path, folder: Path, seconds: int, look: Callable[[str], None] = lambda _: None) -> str:
