@@ -22,8 +22,8 @@ _MOST_SPREAD = 2**63 - 1
 _MOST_DIGITS = 18
 _MOST_WORDS = 256
 _SAMPLE_ROWS, _SAMPLE_WORDS = 512, 64
-_MOST_MARKS = 1 << 22
-"""Values for which a table of yes and no is made, one entry for each."""
+_MARK_BITS = 22
+"""A table of yes and no has at most so many bits' worth of entries. Of values further apart, several share one."""
 _MOST_GONE = 0.1
 """The share of a column's rows beyond which it is not worth its memory for the others."""
 _MOST_CHANGED = 0.1
@@ -200,16 +200,19 @@ class NumberColumn(_Whole):
         wanted = (keys[first:last] - self._base).astype(self._more.dtype)
         if self.in_order:
             return _rows_among(self._more, wanted)
-        found = np.flatnonzero(self._marked(wanted))
+        found = self._marked(wanted)
         return found if self._valid is None else found[self._valid[found]]
 
-    def _marked(self, wanted: npt.NDArray[np.unsignedinteger]) -> npt.NDArray[np.bool_]:
-        if self._spread > _MOST_MARKS:
-            return _flags(pc.is_in(pa.array(self._more), value_set=pa.array(wanted)))
-        marks = np.zeros(self._spread + 1, dtype=np.bool_)
-        marks[wanted] = True
-        marked: npt.NDArray[np.bool_] = marks[self._more]
-        return marked
+    def _marked(self, wanted: npt.NDArray[np.unsignedinteger]) -> RowNumbers:
+        """Looking up every value in a small table takes a fraction of the time that hashing it does."""
+        shift = max(self._spread.bit_length() - _MARK_BITS, 0)
+        marks = np.zeros((self._spread >> shift) + 1, dtype=np.bool_)
+        marks[wanted >> self._more.dtype.type(shift)] = True
+        if not shift:
+            return np.flatnonzero(marks[self._more])
+        likely = np.flatnonzero(marks[self._more >> self._more.dtype.type(shift)])
+        exactly: RowNumbers = likely[_flags(pc.is_in(pa.array(self._more[likely]), value_set=pa.array(wanted)))]
+        return exactly
 
     def rows_where(self, test: Test) -> RowNumbers:
         return _true(test.holds(self._arrow(self._more, self._valid)))

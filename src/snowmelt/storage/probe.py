@@ -25,6 +25,8 @@ from snowmelt.storage.snapshot import DataFile, FileList
 _THREADS = 2 * (os.cpu_count() or 2)
 _SMALL_BYTES = 256 * 1024
 """A file of this size is decoded in less time than another thread needs to wake up."""
+_WORTH_WHOLE = 4
+"""A column is decoded as a whole, and stays in memory, where one of so many row groups is needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,12 +218,12 @@ class _Search:
         return found
 
     def _groups(self, reader: ColumnReader, tests: Sequence[_Test]) -> list[int]:
-        """The row groups that may have rows; the file at once, if it is in memory or most of it is needed anyway."""
+        """The row groups that may have rows; the file at once, if it is in memory or much of it is needed anyway."""
         if reader.in_memory(self._tested):
             return [WHOLE]
         footer = reader.footer
         possible = [group for group in range(len(footer.rows)) if self._possible(footer, group, tests)]
-        return [WHOLE] if 2 * len(possible) > len(footer.rows) else possible
+        return [WHOLE] if _WORTH_WHOLE * len(possible) > len(footer.rows) else possible
 
     def _possible(self, footer: Footer, group: int, tests: Sequence[_Test]) -> bool:
         bounds = [(test, test.condition.column) for test in tests]
@@ -232,7 +234,7 @@ class _Search:
         names = [field.name for field in self._wanted]
         groups = np.searchsorted(reader.footer.starts, rows, "right") - 1 if group == WHOLE else rows[:0]
         hit = np.unique(groups)
-        if group != WHOLE or 2 * len(hit) > len(reader.footer.rows) or reader.in_memory(names):
+        if group != WHOLE or _WORTH_WHOLE * len(hit) > len(reader.footer.rows) or reader.in_memory(names):
             columns = {name: column.take(rows) for name, column in reader.read(group, self._wanted).items()}
         else:
             parts = [
