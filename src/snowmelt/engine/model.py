@@ -48,6 +48,8 @@ class TableFiles:
     """The name of its temporary view; it names the version too, so that a view never changes."""
     columns: tuple[Column, ...]
     files: tuple[str, ...]
+    bytes: int
+    """The size of all files together. Which lane a query takes, and what engines are found to need, goes by it."""
     delta_path: str | None = None
     """Set when only Delta's own reader will do (column mapping, type widening); then `version` counts."""
     version: int = 0
@@ -55,8 +57,6 @@ class TableFiles:
     """Adds `__file` and `__row`, which tell rows apart: the file's name, and the place in it where Spark knows that."""
     origins: bool = False
     """With `positions`: those where a row was born, in files that carry them. See `storage.origins`."""
-    bytes: int = 0
-    """The size of all files together."""
     ddl: str | None = None
     """The columns as Spark writes them, for files of ours that are no table's."""
     sources: tuple[ColumnSource, ...] | None = None

@@ -70,6 +70,20 @@ def test_both_engines_are_known(sums: Session) -> None:
     assert "quick lane" in explained["Expected by changes"] and "ms" in explained["Expected in full"]
 
 
+def test_what_statements_read_is_known_when_they_are_measured(sums: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: dict[str, list[int]] = {}
+    for statement in (
+        "SELECT SUM(v) FROM s",
+        "UPDATE s SET v = v + 1 WHERE v % 7 = 3",
+        "DELETE FROM s WHERE v % 7 = 5",
+        "MERGE INTO s USING (SELECT DISTINCT k FROM s) t ON s.k = t.k + 0 WHEN MATCHED AND v % 7 = 4 THEN DELETE",
+    ):
+        noted = sizes.setdefault(statement, [])
+        monkeypatch.setattr(sums.account.engine.observed, "note", lambda _, size, ms, to=noted: to.append(size))
+        sums.execute(statement)
+    assert all(noted and min(noted) > 0 for noted in sizes.values()), sizes
+
+
 def test_tens_of_thousands_of_changed_rows_need_no_spark(sums: Session) -> None:
     by_changes = "TARGET_LAG = DOWNSTREAM WAREHOUSE = COMPUTE_WH REFRESH_MODE = INCREMENTAL"
     sums.execute(f"CREATE OR REPLACE DYNAMIC TABLE d {by_changes} AS {_QUERY}")

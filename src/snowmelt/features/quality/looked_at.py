@@ -140,12 +140,13 @@ class WrittenTable:
         """The rows that came and those that went, as the change feed has them."""
         reference = f"quality_images_{self.table.id}_{self.after.version}"
         kinds = Column(name=CHANGE_TYPE, type=types.VARCHAR)
-        self.run.tables[reference] = TableFiles(
-            reference=reference, columns=(*self.definition.columns, kinds), files=self.images
-        )
         # Their size is not in the file list: as much as so many rows of the table have.
         share = (self.most_came or 0) / max(self.after.total_rows or 1, 1)
-        self.run.input_bytes += int(self.after.total_bytes * min(share, 1.0))
+        size = int(self.after.total_bytes * min(share, 1.0))
+        self.run.tables[reference] = TableFiles(
+            reference=reference, columns=(*self.definition.columns, kinds), files=self.images, bytes=size
+        )
+        self.run.input_bytes += size
         return exp.select("*").from_(exp.Table(this=identifier(reference)))
 
     def view(self, files: Sequence[DataFile], label: str) -> str:

@@ -35,6 +35,7 @@ def scanned_target(run: Run, plan: ChangePlan, files: FileList) -> exp.Expr:
         delta_path=None if plain else run.account.store.root.uri_of(definition.location),
         version=files.version,
         positions=True,
+        bytes=files.total_bytes,
     )
     run.input_bytes += files.total_bytes
     return exp.Table(this=identifier(reference))
