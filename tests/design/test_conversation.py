@@ -145,6 +145,69 @@ def test_no_personal_data_with_a_column_iban_is_questioned() -> None:
     assert next_question(kept) is None and summary(kept).design is not None
 
 
+def test_what_contradicts_itself_is_asked_first() -> None:
+    """Neither of the two is taken before somebody says which; the answer can be taken back."""
+    state = begin("Real-time orders from MySQL to the warehouse, updated once per day; no history, kept forever")
+    assert state.requirements.latency is None and state.requirements.history is None
+    assert [asked.topic for asked in open_questions(state)][:2] == ["which:latency", "which:history"]
+    with pytest.raises(NotUnderstoodError, match="Real-time; once per day"):
+        reply(state, "the blue one")
+    for answer, seconds in (("daily", 86_400), ("2", 86_400), ("real-time", 30), ("once per day, please", 86_400)):
+        after = reply(state, answer)
+        assert after.requirements.latency == seconds and after.requirements.sources[0].tables[0].name == "orders"
+    after = reply(after, "forever")
+    assert after.requirements.history == "full" and (asked := next_question(after)) is not None
+    assert asked.topic == "columns:mysql.orders"
+    after = reply(reply(after, "back"), "no history")
+    assert (after.requirements.history, after.requirements.latency) == ("none", 86_400)
+
+
+def test_no_personal_data_under_a_law_of_personal_data_is_questioned() -> None:
+    state = begin("No personal data. Read table patients (id, name, ssn) from Postgres hourly; HIPAA, kept for 6 years")
+    assert state.requirements.pii is None and state.requirements.compliance == ("hipaa",)
+    assert [column.name for column in state.requirements.sources[0].tables[0].columns] == ["id", "name", "ssn"]
+    asked = next_question(state)
+    assert asked is not None and asked.topic == "which:pii.present" and "HIPAA" in asked.text
+    assert reply(state, "HIPAA").requirements.personal and not reply(state, "no").requirements.personal
+    assert (asked := next_question(reply(state, "HIPAA"))) is not None and asked.topic == "key:postgres.public.patients"
+
+
+def test_a_table_of_many_tenants_is_asked_for_their_schemas() -> None:
+    state = begin("Each customer has its own schema in our Postgres with a table orders; hourly to the warehouse")
+    asked = next_question(state)
+    assert asked is not None and asked.topic == "tenants:postgres.orders"
+    with pytest.raises(NotUnderstoodError, match="no range of names"):
+        reply(state, "t9 to t2")
+    (table,) = reply(state, "t_001 to t_400, acme").requirements.sources[0].tables
+    assert table.name == "{tenant}.orders" and table.tenants == (*(f"t_{n:03}" for n in range(1, 401)), "acme")
+    assert not reply(state, "only one").requirements.sources[0].tables[0].tenants
+
+
+def test_a_shape_asks_for_what_it_is_made_of() -> None:
+    state = begin(
+        "Load orders (id, customer_id, amount) and customers (id, country) from MySQL into a star schema, daily, "
+        "owned by sales, 2 GB a day, no personal data"
+    )
+    asked_of = []
+    while (asked := next_question(state)) is not None:
+        asked_of.append(asked.topic)
+        state = reply(state, asked.proposal or "log")
+    assert "references:mysql.orders" in asked_of
+    assert state.requirements.sources[0].tables[0].references == {"customer_id": "customers"}
+    found = summary(state)
+    assert found.design is not None and any("dim" in stage.name for stage in found.design.stages), found.problems
+
+
+def test_another_language_is_named_and_not_half_understood() -> None:
+    state = begin("Wir brauchen die Bestellungen aus PostgreSQL jede Stunde in einer Tabelle nach Kunden")
+    assert [item for item in state.assumed if item.field == "language" and "German" in item.why]
+    assert [(source.kind, source.tables) for source in state.requirements.sources] == [("postgres", ())]
+    english = begin("I become every day CSV files in s3://lake/sales/*.csv and want it until 7 in the warehouse")
+    assert not any(item.field == "language" for item in english.assumed)
+    (source,) = english.requirements.sources
+    assert (source.connection, source.tables[0].name) == ("s3://lake/sales", "*.csv")
+
+
 def test_what_can_not_be_is_asked_again() -> None:
     state = begin(
         "Stream clicks from Kafka into the warehouse within 1 second, 500 events per second, no personal data"

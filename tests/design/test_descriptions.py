@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from snowmelt.design.conversation.understanding import UnderstoodFact, understand
+from snowmelt.design.conversation.understanding import SEVERAL, UnderstoodFact, understand
 
 DESCRIPTIONS = yaml.safe_load((Path(__file__).parent / "descriptions.yaml").read_text(encoding="utf-8"))
-_LISTS = ("sources", "sinks", "outputs", "unsupported", "quality.positive", "quality.not_null", "quality.unique")
 
 
 def shown(finding: UnderstoodFact) -> Any:
@@ -24,8 +23,10 @@ def shown(finding: UnderstoodFact) -> Any:
 
 def facts_of(text: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for finding in understand(text):
-        if finding.field in _LISTS:
+    findings = understand(text)
+    twice = {item.field for item in findings if sum(other.field == item.field for other in findings) > 1}
+    for finding in findings:
+        if finding.field in SEVERAL or finding.field in twice:
             found.setdefault(finding.field, []).append(shown(finding))
         else:
             found[finding.field] = shown(finding)

@@ -26,6 +26,8 @@ from snowmelt.design.output.writing import written
 from snowmelt.design.requirements.reading import to_yaml
 
 EXIT_OPEN = 4
+_EXPLAINED = ("sources", "sinks")
+"""Topics whose reason may be that what was named is not to be had."""
 
 
 @dataclass(slots=True)
@@ -160,5 +162,7 @@ class Talk:
         for asked in open_questions(state):
             proposal = f" [proposed: {asked.proposal}]" if asked.proposal is not None else ""
             problems.print(f"open: {asked.topic}: {asked.text}{proposal}", markup=False)
+            if asked.topic in _EXPLAINED and asked.why:
+                problems.print(f"      {asked.why}", markup=False)
         path = self.output / "requirements.yaml"
         problems.print(f"What is known is in {path}: complete it, or answer here with --interactive.", markup=False)

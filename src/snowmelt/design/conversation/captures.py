@@ -12,6 +12,7 @@ Capture = Callable[[Tokens, int], tuple[int, Any] | None]
 """From a position in the tokens: where the part ends, and its value. None where there is no such part."""
 
 _UNITS = {
+    "ms": 0.001, "millisecond": 0.001, "milliseconds": 0.001,
     "s": 1, "sec": 1, "secs": 1, "second": 1, "seconds": 1, "m": 60, "min": 60, "mins": 60, "minute": 60,
     "minutes": 60, "h": 3_600, "hr": 3_600, "hrs": 3_600, "hour": 3_600, "hours": 3_600, "d": 86_400, "day": 86_400,
     "days": 86_400, "night": 86_400, "nights": 86_400, "week": 604_800, "weeks": 604_800, "month": 2_592_000,
@@ -32,7 +33,7 @@ _MULTIPLES = {"k": 10**3, "hundred": 100, "thousand": 10**3, "million": 10**6, "
 _VAGUE = frozenset({"about", "around", "roughly", "approximately", "circa", "some", "maybe", "perhaps", "up", "to",
                     "at", "most", "least", "almost", "nearly", "over", "than", "more", "less", "fewer"})  # fmt: skip
 _EACH = frozenset({"a", "an", "per", "every", "each", "the"})
-_COUNTED = frozenset({"rows", "row", "records", "record", "events", "event", "messages", "lines", "documents",
+COUNTED = frozenset({"rows", "row", "records", "record", "events", "event", "messages", "lines", "documents",
                       "changes", "orders", "clicks", "transactions", "readings", "entries", "items"})  # fmt: skip
 PERSONAL = {
     "email": "email", "emails": "email", "mails": "email", "phone": "phone", "phones": "phone", "telephone": "phone",
@@ -44,6 +45,13 @@ PERSONAL = {
 _FILLS_PERSONAL = frozenset({"addresses", "address", "numbers", "number", "customer", "customers", "their", "the",
                              "all", "user", "patient", "patients", "home", "full", "of", "birth", "dates", "credit",
                              "e", "mail"})  # fmt: skip
+
+
+def is_counted_unit(tokens: Tokens, at: int) -> bool:
+    """Whether an amount is counted in it: `50 GB`, `five years`."""
+    before = tokens[at - 1] if at else None
+    known = tokens[at].word in _UNITS or tokens[at].word in _SIZES
+    return known and before is not None and (before.kind == "number" or before.word in _NUMBERS)
 
 
 def number(tokens: Tokens, at: int) -> tuple[int, float] | None:
@@ -77,7 +85,7 @@ def number(tokens: Tokens, at: int) -> tuple[int, float] | None:
 
 def _is_million(tokens: Tokens, at: int) -> bool:
     """`2M rows`, where `5m` alone would be minutes."""
-    counted = at + 1 < len(tokens) and tokens[at + 1].word in _COUNTED
+    counted = at + 1 < len(tokens) and tokens[at + 1].word in COUNTED
     return tokens[at].word == "m" and tokens[at].start == tokens[at - 1].end and (tokens[at].text == "M" or counted)
 
 
@@ -115,7 +123,7 @@ def counted(tokens: Tokens, at: int) -> tuple[int, float] | None:
     end = found[0]
     while end < len(tokens) and tokens[end].word in ("new", "changed", "small", "json", "of"):
         end += 1
-    return (end + 1, found[1]) if end < len(tokens) and tokens[end].word in _COUNTED else None
+    return (end + 1, found[1]) if end < len(tokens) and tokens[end].word in COUNTED else None
 
 
 def interval(tokens: Tokens, at: int) -> tuple[int, float] | None:
@@ -145,10 +153,49 @@ def clock(tokens: Tokens, at: int) -> tuple[int, tuple[int, int]] | None:
         hour, minute, end = int(found.number), 0, at + 1
     else:
         return None
-    half = tokens[end].word if end < len(tokens) else ""
+    words = [token.word for token in tokens[end : end + 2]]
+    if words == ["o", "clock"] or words[:1] == ["oclock"]:
+        return end + (2 if words[0] == "o" else 1), (hour, minute)
+    half = words[0] if words else ""
     if half in ("am", "pm", "a.m", "p.m"):
         return end + 1, (hour % 12 + (12 if half[0] == "p" else 0), minute)
     return (end, (hour, minute)) if found.kind == "clock" else None
+
+
+def hour(tokens: Tokens, at: int) -> tuple[int, tuple[int, int]] | None:
+    """A time of day where one must stand: `every night at 2`, beside all that is one anywhere."""
+    found = clock(tokens, at)
+    if found is not None or at >= len(tokens):
+        return found
+    value = tokens[at].number
+    following = tokens[at + 1].word if at + 1 < len(tokens) else ""
+    if value is None or value != int(value) or value > _LAST_HOUR or following in (*_UNITS, *_SIZES, *_MULTIPLES, "%"):
+        return None
+    return at + 1, (int(value), 0)
+
+
+_LAST_HOUR = 23
+
+
+def many(tokens: Tokens, at: int) -> tuple[int, tuple[str, int]] | None:
+    """`2 million contacts`, `40,000 open tickets`: how many there are of something."""
+    found = number(tokens, at)
+    if found is None or found[1] < _FEW or tokens[at].word in _VAGUE - {"about", "around", "roughly", "some"}:
+        return None
+    end = found[0]
+    while end < len(tokens) and tokens[end].word in _ADJECTIVES:
+        end += 1
+    if end >= len(tokens) or tokens[end].kind != "word" or not tokens[end].word.endswith("s"):
+        return None
+    word = tokens[end].word
+    return None if word in _UNITS or word in _SIZES or word in _NO_ROWS else (end + 1, (word, int(found[1])))
+
+
+_FEW = 1000
+"""Fewer than that are not said because of how many they are."""
+_ADJECTIVES = frozenset({"new", "changed", "small", "json", "of", "open", "old", "active", "existing", "different"})
+_NO_ROWS = frozenset({"requests", "calls", "schemas", "tenants", "files", "tables", "columns", "users'", "euros",
+                      "dollars", "this", "is", "has", "was", "as", "its", "times", "connections"})  # fmt: skip
 
 
 def personal(tokens: Tokens, at: int) -> tuple[int, list[str]] | None:
@@ -235,6 +282,7 @@ NOT_COLUMNS = frozenset({
 
 CAPTURES: dict[str, Capture] = {
     "number": number, "duration": duration, "size": size, "counted": counted, "interval": interval, "clock": clock,
+    "hour": hour, "many": many,
     "personal": personal, "word": word, "column": column, "mail": _of_kind("mail"), "channel": _of_kind("channel"),
     "region": _of_kind("region"), "zone": zone,
 }  # fmt: skip

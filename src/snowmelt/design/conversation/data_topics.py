@@ -16,6 +16,7 @@ from snowmelt.design.conversation.answers import (
 )
 from snowmelt.design.conversation.filling import begin
 from snowmelt.design.conversation.state import Asked, Conversation, NotUnderstoodError, changed_table, tables_in
+from snowmelt.design.conversation.table_topics import REFERENCES, TENANTS
 from snowmelt.design.conversation.topic import Topic
 from snowmelt.design.making.stages import plain_name
 from snowmelt.design.requirements.model import Source, SourceKind, Table
@@ -264,6 +265,7 @@ TOPICS = (
         "tables", lambda state: [source.name for source in state.requirements.sources if not source.tables],
         _ask_tables, _take_tables,
     ),
+    TENANTS,
     Topic(
         "columns", lambda state: [_id(*pair) for pair in _landed(state) if not pair[1].columns],
         _ask_columns, _take_columns,
@@ -272,6 +274,7 @@ TOPICS = (
         "key", lambda state: [_id(*pair) for pair in _landed(state) if not pair[1].key and pair[1].columns],
         _ask_key, _take_key,
     ),
+    REFERENCES,
     Topic("events", _events_open, _ask_event, _take_event),
     Topic("changes", _change_open, _ask_change, _take_change),
     Topic("deletes", _deletes_open, _ask_deletes, _take_deletes),

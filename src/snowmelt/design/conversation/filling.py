@@ -6,22 +6,25 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from snowmelt.design.conversation.answers import column_named
+from snowmelt.design.conversation.answers import column_named, columns_of
+from snowmelt.design.conversation.language import foreign_language
 from snowmelt.design.conversation.state import (
     Assumption,
     Conversation,
     check_length,
 )
+from snowmelt.design.conversation.tokens import tokens_of
 from snowmelt.design.conversation.understanding import UnderstoodFact, understand
 from snowmelt.design.conversation.vocabulary import vocabulary
 from snowmelt.design.making.stages import plain_name
-from snowmelt.design.requirements.amounts import show_seconds
+from snowmelt.design.requirements.amounts import show_bytes, show_seconds
 from snowmelt.design.requirements.model import ORCHESTRATORS, Requirements, SinkKind, SourceKind
 
 _DAY = 86_400
 _PLAIN = {
     "latency": "latency", "history": "history", "consistency": "consistency", "availability": "availability",
     "owner": "owner", "residency": "residency", "schedule": "schedule", "recipe": "recipe", "lateness": "lateness",
+    "shape": "shape", "retention": "retention",
 }  # fmt: skip
 """Facts that are fields of the requirements as they are."""
 
@@ -35,8 +38,18 @@ def begin(description: str, others: Sequence[UnderstoodFact] = ()) -> Conversati
     own = understand(description)
     findings = (*own, *(item for item in others if item.field not in {finding.field for finding in own}))
     state = Conversation(description=description, findings=findings)
+    given, assumed = filled(state)
+    return settled(state.model_copy(update={"requirements": given, "origin": given, "assumed": assumed}))
+
+
+def filled(state: Conversation) -> tuple[Requirements, tuple[Assumption, ...]]:
+    """Requirements from what was understood, with what was assumed."""
+    description = state.description
     data: dict[str, Any] = {"description": " ".join(description.split())} if description.strip() else {}
     assumed: list[Assumption] = []
+    if (language := foreign_language(tokens_of(description))) is not None:
+        why = f"this seems to be {language}: say it in English, or answer the questions"
+        assumed.append(Assumption(field="language", value="not understood", why=why))
     for field, name in _PLAIN.items():
         if (value := state.said(field)) is not None and not (field == "lateness" and not value):
             data[name] = value
@@ -51,8 +64,7 @@ def begin(description: str, others: Sequence[UnderstoodFact] = ()) -> Conversati
     if called is not None:
         data["name"] = called
         assumed.append(Assumption(field="name", value=called, why="what the description speaks of"))
-    given = Requirements.model_validate(data)
-    return settled(state.model_copy(update={"requirements": given, "origin": given, "assumed": tuple(assumed)}))
+    return Requirements.model_validate(data), tuple(assumed)
 
 
 def _fill_sources(state: Conversation, data: dict[str, Any], assumed: list[Assumption]) -> None:
@@ -66,12 +78,14 @@ def _fill_sources(state: Conversation, data: dict[str, Any], assumed: list[Assum
         source: dict[str, Any] = {"name": name, "kind": found["kind"], "tables": []}
         for table in found["tables"]:
             written = table
-            if found["kind"] == SourceKind.POSTGRES and "." not in table:
+            if found["kind"] == SourceKind.POSTGRES and "." not in table and not state.said("tenants"):
                 written = f"public.{table}"
                 assumed.append(
                     Assumption(field=f"sources.{name}", value=written, why="the schema public, as none is named")
                 )
-            source["tables"].append({"name": written})
+            source["tables"].append({"name": written, **_said_of(state, table)})
+        if found.get("address"):
+            source["connection"] = found["address"]
         if state.said("constrained"):
             source["constrained"] = True
         if (arrives := state.said("arrives")) is not None:
@@ -81,6 +95,28 @@ def _fill_sources(state: Conversation, data: dict[str, Any], assumed: list[Assum
         sources.append(source)
     if sources:
         data["sources"] = sources
+
+
+def _is_denied(state: Conversation) -> bool:
+    """Whether it is said that there is no personal data, and nobody has said since that there is."""
+    return state.said("pii.present") is False or (
+        state.said("pii.present") is None and bool(state.doubted().get("pii.present"))
+    )
+
+
+def _said_of(state: Conversation, table: str) -> dict[str, Any]:
+    """What the description says of a table: its columns, how many rows it has, whether they are deleted."""
+    said: dict[str, Any] = {}
+    for name, listed in state.all_said("columns"):
+        if name == table:
+            columns = columns_of(listed)
+            said["columns"] = [{**column, "pii": False} for column in columns] if _is_denied(state) else columns
+    for name, count in state.all_said("rows"):
+        if name == table:
+            said["rows"] = count
+    if (deletes := state.said("deletes")) is not None:
+        said["deletes"] = deletes
+    return said
 
 
 def _fill_sinks(state: Conversation, data: dict[str, Any], assumed: list[Assumption]) -> None:
@@ -133,9 +169,15 @@ _SINK_NAMES = {"snowmelt": "mart", "parquet": "lake", "delta": "lake", "csv": "e
 
 
 def _fill_needs(state: Conversation, data: dict[str, Any], assumed: list[Assumption]) -> None:
-    if "latency" not in data and data.get("schedule") is not None:
+    if data.get("latency", _DAY) < _DAY:
+        data.pop("schedule", None)
+    if "latency" not in data and data.get("schedule") is not None and "latency" not in state.doubted():
         data["latency"] = _DAY
         assumed.append(Assumption(field="latency", value="1 day", why=f"it runs once a day ({data['schedule']})"))
+    if laws := state.all_said("compliance"):
+        data["compliance"] = laws
+    if (window := state.said("replay.window")) is not None:
+        data["replay"] = {"window": window}
     volume = {
         name: value for name in ("per_day", "events_per_second") if (value := state.said(f"volume.{name}")) is not None
     }
@@ -145,9 +187,9 @@ def _fill_needs(state: Conversation, data: dict[str, Any], assumed: list[Assumpt
         data["monitoring"] = {"channel": alert_channel(str(channel))}
     columns = state.said("pii.columns")
     present, strategy = state.said("pii.present"), state.said("pii.strategy")
-    if present is False and not columns:
+    if present is False:
         data["pii"] = {"present": False}
-    elif present or columns:
+    elif present or (columns and "pii.present" not in state.doubted()):
         data["pii"] = {"present": True, **({"strategy": strategy} if strategy is not None else {})}
 
 
@@ -216,7 +258,7 @@ def settled(state: Conversation) -> Conversation:
 
 def _mark_personal(state: Conversation, data: dict[str, Any]) -> bool:
     changed = False
-    for said in state.said("pii.columns") or ():
+    for said in () if _is_denied(state) else state.said("pii.columns") or ():
         for source in data.get("sources", ()):
             for table in source["tables"]:
                 for column in table.get("columns", ()):
@@ -250,16 +292,22 @@ def clean_columns(data: dict[str, Any]) -> dict[str, list[str]]:
 
 def shown_findings(state: Conversation) -> list[tuple[str, str, str]]:
     """What was understood, for people: field, value, and the words that said it."""
-    return [(finding.field, _shown(finding.field, finding.value), finding.words) for finding in state.findings]
+    return [(finding.field, shown_value(finding.field, finding.value), finding.words) for finding in state.findings]
 
 
-def _shown(field: str, value: Any) -> str:
+def shown_value(field: str, value: Any) -> str:
     if isinstance(value, dict):
         listed = f" ({', '.join(value['tables'])})" if value["tables"] else ""
         return f"{value['name'] or value['kind']}: {value['kind']}{listed}"
+    if field == "columns":
+        return f"{value[0]}: {value[1]}"
+    if field == "rows":
+        return f"{value[0]}: {value[1]:,}"
+    if field in ("size", "volume.per_day"):
+        return show_bytes(value)
     if isinstance(value, list):
         return ", ".join(map(str, value))
-    if field in ("latency", "lateness", "arrives"):
+    if field in ("latency", "lateness", "arrives", "retention", "replay.window"):
         return show_seconds(value) if value else "never"
     if isinstance(value, bool):
         return "yes" if value else "no"

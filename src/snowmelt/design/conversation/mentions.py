@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from snowmelt.design.conversation.captures import PERSONAL
+from snowmelt.design.conversation.addresses import folder_and_files, store_of
+from snowmelt.design.conversation.captures import PERSONAL, is_counted_unit
 from snowmelt.design.conversation.patterns import matches
 from snowmelt.design.conversation.tokens import CLAUSE_ENDS, AnswerToken
 from snowmelt.design.conversation.vocabulary import Store, vocabulary
@@ -14,10 +15,11 @@ from snowmelt.design.conversation.vocabulary import Store, vocabulary
 _NEGATIONS = frozenset({"no", "not", "without", "never", "don't", "doesn't", "isn't", "aren't", "nor", "instead",
                         "rather", "neither", "avoid", "don", "cannot", "can't"})  # fmt: skip
 _REACH = 3
+_NEAR = 2
 """How many words before a phrase a negation may stand."""
 _NAME = re.compile(r"[a-z_][a-z0-9_.]*|.*\.(csv|tsv|jsonl?|ndjson|parquet|avro)(\.gz)?")
 _TABLE_WORDS = frozenset({"table", "tables", "topic", "topics", "collection", "endpoint", "endpoints"})
-_CALLED = frozenset({"called", "named"})
+CALLED = frozenset({"called", "named"})
 _SYSTEMS = frozenset({"database", "db", "system", "server", "app", "application", "service", "team", "instance"})
 _GENERIC = frozenset({"change", "changes", "version", "versions", "history", "quality", "list", "copy", "copies",
                       "alerts", "alert", "days", "data", "rows", "records", "dump", "events", "messages", "minutes",
@@ -35,6 +37,10 @@ class Mention:
     start: int
     end: int
     """Of tokens."""
+    address: str | None = None
+    """Of a store that is named by a URI: what stands before the path of its files."""
+    paths: tuple[str, ...] = ()
+    """Files that a URI names in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,18 +74,58 @@ def mentions(tokens: Sequence[AnswerToken]) -> list[Mention]:
         if not any(span[0] < other[1] and other[0] < span[1] for other in chosen):
             chosen.append(span)
     found: list[Mention] = []
+    chosen += [(at, at + 1, named) for at, token in enumerate(tokens) if (named := store_of(token)) is not None]
     for start, end, store in sorted(chosen, key=lambda item: item[0]):
         if is_negated(tokens, start) or _is_own_noun(tokens, start, end, store):
             continue
+        if found and _is_form(tokens, found[-1], start, store):
+            continue
         role = _role(tokens, start, store, [mention for mention in found if not mention.store.generic])
-        found.append(Mention(store, role, _owner(tokens, start, store), start, end))
-    return _without_repeats(_without_forms(found))
+        if tokens[start].kind == "uri":
+            role = _role_of_address(tokens, start, store, found, role)
+            address, paths = folder_and_files(tokens[start].text)
+            found.append(Mention(store, role, None, start, end, address, paths))
+        else:
+            found.append(Mention(store, role, _owner(tokens, start, store), start, end))
+    return _without_repeats(_posted(_without_forms(found)))
+
+
+def _role_of_address(
+    tokens: Sequence[AnswerToken], at: int, store: Store, before: Sequence[Mention], role: str
+) -> str:  # fmt: skip
+    """`the files on S3 in s3://lake/events`: the address of what was just named."""
+    if before and before[-1].store.name == store.name and at - before[-1].end <= _REACH:
+        towards = any(token.word in vocabulary().roles["sink"] for token in tokens[before[-1].end : at])
+        return role if towards else before[-1].role
+    return role
+
+
+def _posted(found: Sequence[Mention]) -> list[Mention]:
+    """`Stripe sends us webhooks` is one source: who sends them gives it a name."""
+    sender = next((item for item in found if item.store.name == "api" and item.role == "source" and item.name), None)
+    if sender is None or not any(item.store.name == "webhook" and item.role == "source" for item in found):
+        return list(found)
+    return [
+        replace(item, name=item.name or sender.name, end=sender.end if 0 <= sender.start - item.end <= 1 else item.end)
+        if item.store.name == "webhook" else item
+        for item in found if item is not sender
+    ]  # fmt: skip
+
+
+def _is_form(tokens: Sequence[AnswerToken], before: Mention, start: int, store: Store) -> bool:
+    """`S3 parquet files`, `SFTP servers with CSV files`: in what form the files come."""
+    between = [
+        token.word for token in tokens[before.end : start] if token.word not in _SYSTEMS | {"servers", "buckets"}
+    ]
+    return (store.generic or store.name == "parquet") and between in ([], ["with"])
 
 
 def _is_own_noun(tokens: Sequence[AnswerToken], start: int, end: int, store: Store) -> bool:
     """`reporting table` and `warehouse system` are names of something else, and no place of data."""
     following = tokens[end].word if end < len(tokens) else ""
     owner = start > 0 and tokens[start - 1].word == "by"
+    if store.name == "snowflake" and following in ("schema", "shape"):
+        return True
     return store.weak and (owner or following in vocabulary().outputs or following in _SYSTEMS)
 
 
@@ -91,6 +137,8 @@ def _role(tokens: Sequence[AnswerToken], start: int, store: Store, before: Seque
         token = tokens[at]
         if token.text in CLAUSE_ENDS:
             break
+        if token.word == "and" and start - at <= _NEAR and before and not (store.weak or before[-1].store.weak):
+            return before[-1].role
         if token.word in roles["either"]:
             return _either(tokens, at, store, before)
         if token.word in roles["source"]:
@@ -124,7 +172,7 @@ def _owner(tokens: Sequence[AnswerToken], start: int, store: Store) -> str | Non
             at = -1
     while at > 0 and tokens[at].word in _SYSTEMS:
         at -= 1
-    if at >= 0 and tokens[at].kind == "word" and (tokens[at].owned or _is_noun(tokens[at])):
+    if at >= 0 and tokens[at].kind == "word" and (tokens[at].owned or is_noun(tokens[at])):
         return _plain(tokens[at].word)
     if store.name == "api" and tokens[start].word not in ("api", "rest", "endpoint", "http", "web"):
         return _plain(tokens[start].word)
@@ -150,6 +198,17 @@ def _without_repeats(found: Sequence[Mention]) -> list[Mention]:
             other for other in kept
             if other.role == mention.role and kind == (other.store.sink if other.role == "sink" else other.store.name)
         ]  # fmt: skip
+        if mention.paths or mention.address:
+            # `the files on S3, s3://lake/events/*.csv`: the URI says which.
+            kept = [replace(item, address=mention.address, paths=mention.paths) if item in same else item
+                    for item in kept]  # fmt: skip
+        elif (
+            mention.name not in (None, mention.store.name)
+            and len(same) == 1
+            and same[0].name is None
+            and mention.start - same[0].end <= _REACH
+        ):
+            kept = [replace(item, name=mention.name) if item in same else item for item in kept]
         if any(mention.name is None or other.name in (None, mention.name) for other in same):
             continue
         kept.append(mention)
@@ -162,7 +221,7 @@ def _without_repeats(found: Sequence[Mention]) -> list[Mention]:
 # -- names ------------------------------------------------------------------------------------------------------------
 
 
-def _is_noun(token: AnswerToken) -> bool:
+def is_noun(token: AnswerToken) -> bool:
     words = vocabulary()
     others = words.stops | words.dropped | words.verbs | words.roles["source"] | words.roles["sink"]
     return token.kind in ("word", "file") and token.word not in others and token.word not in _FILLERS
@@ -200,11 +259,16 @@ def names_at(tokens: Sequence[AnswerToken], at: int, occupied: Sequence[tuple[in
         elif token.word == "of" and (not current or current[-1].word in _GENERIC):
             current.clear()
         elif (
-            (token.word in _ALWAYS_GENERIC and not current)
+            is_counted_unit(tokens, at)
+            or (token.word in _ALWAYS_GENERIC and not current)
             or (at + 1 < len(tokens) and tokens[at + 1].word in _SYSTEMS)
             or (token.word in PERSONAL and token.word not in ("address", "addresses", "card"))
         ):
             pass
+        elif token.text == "(" and current:
+            # `orders (id, amount) and customers`: the list goes on behind its columns.
+            close()
+            at = next((end for end in range(at, len(tokens)) if tokens[end].text == ")"), len(tokens))
         elif (token.kind == "sign" and token.text not in '`"“”') or token.word in words.stops or token.kind == "number":
             break
         elif token.word in words.dropped or token.word in _FILLERS or token.owned:
@@ -221,6 +285,22 @@ _ALWAYS_GENERIC = frozenset({"changes", "change", "version", "versions", "histor
 
 def _plain_name(token: AnswerToken) -> str:
     return token.text if token.kind == "file" else token.word
+
+
+_SENDING = frozenset({"send", "push", "export", "publish", "deliver", "write"})
+
+
+def is_sending(tokens: Sequence[AnswerToken], at: int, found: Sequence[Mention]) -> bool:
+    """`… and send segments back to HubSpot`: what is sent is made of what came from a source named before."""
+    if tokens[at].word not in _SENDING:
+        return False
+    before = any(mention.role == "source" and mention.end <= at and mention.store.name != "snowmelt"
+                 for mention in found)  # fmt: skip
+    for mention in sorted(found, key=lambda item: item.start):
+        if mention.start > at:
+            between = {token.word for token in tokens[at : mention.start]}
+            return before and mention.role == "sink" and not between & {"from", ".", ";"}
+    return False
 
 
 def tables(tokens: Sequence[AnswerToken], found: Sequence[Mention]) -> list[NamedThing]:
@@ -243,12 +323,13 @@ def _beginnings(tokens: Sequence[AnswerToken], found: Sequence[Mention]) -> Iter
             continue
         following = tokens[at + 1].word if at + 1 < len(tokens) else ""
         if token.word in words.verbs and (at == 0 or tokens[at - 1].word not in _BEFORE_NOUNS):
-            yield at + 1
-        elif token.word in _TABLE_WORDS and following in _CALLED:
+            if not is_sending(tokens, at, found):
+                yield at + 1
+        elif token.word in _TABLE_WORDS and following in CALLED:
             yield at + 2
-        elif token.word in _TABLE_WORDS and at + 1 < len(tokens) and _is_noun(tokens[at + 1]):
+        elif token.word in _TABLE_WORDS and at + 1 < len(tokens) and is_noun(tokens[at + 1]):
             yield at + 1
-        elif token.word in _TABLE_WORDS and at and _is_noun(tokens[at - 1]):
+        elif token.word in _TABLE_WORDS and at and is_noun(tokens[at - 1]):
             yield _start_of_list(tokens, at, found)
         elif token.word in ("from", "in", "of") and any(0 < mention.start - at <= _REACH for mention in found):
             start = _start_of_list(tokens, at, found)
@@ -257,14 +338,21 @@ def _beginnings(tokens: Sequence[AnswerToken], found: Sequence[Mention]) -> Iter
 
     for mention in found:
         if mention.role == "source" and mention.end < len(tokens):
-            if tokens[mention.end].word in ("has", "have", "holds", "contains"):
+            if tokens[mention.end].word in ("has", "have", "holds", "contains", *_holding(mention)):
                 yield mention.end + 1
             elif (
-                _is_noun(tokens[mention.end])
+                is_noun(tokens[mention.end])
                 and tokens[mention.end].word.endswith("s")
                 and _is_said_plainly(tokens, mention)
             ):
                 yield mention.end
+
+
+def _holding(mention: Mention) -> tuple[str, ...]:
+    """What stands between a place of files or events and what they are: `webhooks for payments`."""
+    if mention.store.name == "webhook":
+        return ("for", "about", "of", "with")
+    return ("with",) if mention.store.name in ("sftp", "s3", "gcs", "files") else ()
 
 
 def _is_said_plainly(tokens: Sequence[AnswerToken], mention: Mention) -> bool:
@@ -280,7 +368,7 @@ def _start_of_list(tokens: Sequence[AnswerToken], end: int, found: Sequence[Ment
     start = end
     first = max((mention.end for mention in found if mention.end <= end), default=0)
     while start > first and (
-        _is_noun(tokens[start - 1]) or tokens[start - 1].word == "and" or tokens[start - 1].text == ","
+        is_noun(tokens[start - 1]) or tokens[start - 1].word == "and" or tokens[start - 1].text == ","
     ):
         start -= 1
     while start < end and (tokens[start].word == "and" or tokens[start].text == ","):
@@ -291,55 +379,4 @@ def _start_of_list(tokens: Sequence[AnswerToken], end: int, found: Sequence[Ment
 def _is_part(tokens: Sequence[AnswerToken], start: int) -> bool:
     """`prices of products in MySQL`: what comes are the prices."""
     before = [token.word for token in tokens[max(0, start - 2) : start]]
-    return before[-1:] == ["of"] and before[0] not in _GENERIC and _is_noun(tokens[start - 2])
-
-
-def outputs(tokens: Sequence[AnswerToken]) -> list[NamedThing]:
-    """What is made of it: `a revenue table`, `a table called daily_revenue`, `a report of sales per region`."""
-    words = vocabulary()
-    found: dict[str, NamedThing] = {}
-    for at, token in enumerate(tokens):
-        if token.word.removesuffix("s") not in words.outputs and token.word not in words.outputs:
-            continue
-        following = tokens[at + 1 : at + 3]
-        if len(following) == 2 and following[0].word in (*_CALLED, "of") and following[1].kind == "word":
-            thing = names_at(tokens, at + 2)
-            if thing and (following[0].word in _CALLED or token.word not in ("table", "tables", "list", "view")):
-                found.setdefault(thing[0].name, thing[0])
-                continue
-        start = at
-        while start and tokens[start - 1].kind == "word" and _is_output_word(tokens[start - 1]):
-            start -= 1
-        introduced = start and tokens[start - 1].word in ("a", "an", "one", "the", "our", "daily", "monthly", "weekly")
-        made = _is_made(tokens, start)
-        if start < at and introduced and made:
-            name = "_".join(item.word for item in tokens[start:at])
-            found.setdefault(name, NamedThing(name, tokens[start].start, token.end))
-    for at, token in enumerate(tokens):
-        if token.word in _COMPUTING and not is_negated(tokens, at):
-            for computed in names_at(tokens, at + 1)[:1]:
-                found.setdefault(computed.name, computed)
-    return list(found.values())
-
-
-_COMPUTING = frozenset({"compute", "computes", "calculate", "calculates"})
-
-
-def _is_output_word(token: AnswerToken) -> bool:
-    """Part of what an output is called; the words of time belong to it: `daily revenue`."""
-    return _is_noun(token) or (token.word in ("daily", "weekly", "monthly") and token.kind == "word")
-
-
-_MAKING = frozenset({"make", "create", "give", "show", "keep", "see", "maintain", "publish", "need", "needs", "want",
-                     "wants", "compute", "in"})  # fmt: skip
-
-
-def _is_made(tokens: Sequence[AnswerToken], at: int) -> bool:
-    """Whether it stands behind a word of making or of direction, rather than being where data comes from."""
-    roles = vocabulary().roles
-    for token in reversed(tokens[max(0, at - 5) : at]):
-        if token.word in roles["sink"] or token.word in _MAKING:
-            return True
-        if token.word in roles["source"]:
-            return False
-    return False
+    return before[-1:] == ["of"] and before[0] not in _GENERIC and is_noun(tokens[start - 2])

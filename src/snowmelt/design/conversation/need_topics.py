@@ -20,7 +20,7 @@ from snowmelt.design.conversation.state import Asked, Conversation, NotUnderstoo
 from snowmelt.design.conversation.topic import Topic
 from snowmelt.design.conversation.understanding import understand
 from snowmelt.design.making.stages import plain_name
-from snowmelt.design.requirements.amounts import show_seconds
+from snowmelt.design.requirements.amounts import show_bytes, show_seconds
 from snowmelt.design.requirements.model import ORCHESTRATORS, SinkKind, SourceKind
 
 _SINKS = tuple(kind.value for kind in SinkKind)
@@ -149,9 +149,12 @@ def _take_latency(state: Conversation, _: str, answer: str) -> dict[str, Any]:
     return {**state.data(), "latency": seconds}
 
 
-def _ask_volume(_: Conversation, __: str) -> Asked:
+def _ask_volume(state: Conversation, _: str) -> Asked:
     text = "How much comes in a day? Such as: 2 GB, about a million rows, 500 events per second."
-    return Asked("volume", text, (), "1 GB", "Engine, partitioning and cost follow from it.")
+    said = state.said("size")
+    return Asked(
+        "volume", text, (), show_bytes(said) if said else "1 GB", "Engine, partitioning and cost follow from it."
+    )
 
 
 def _volume_open(state: Conversation) -> Iterator[str]:

@@ -9,9 +9,12 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from snowmelt.design.conversation.understanding import UnderstoodFact
+from snowmelt.design.conversation.understanding import ONE_OF, UnderstoodFact
 from snowmelt.design.requirements.model import Requirements, Source, Table
 from snowmelt.design.rules.known import tables_of
+
+WHICH = "which"
+"""The topic that asks which of two things holds."""
 
 
 class _Part(BaseModel):
@@ -47,8 +50,20 @@ class Conversation(_Part):
     """The answer to "Shall I build it?"; None before it."""
 
     def said(self, field: str) -> Any:
-        """What the description says of it, or None."""
-        return next((finding.value for finding in self.findings if finding.field == field), None)
+        """What the description says of it, or None; also None while it says two things of which one can hold."""
+        found = [finding for finding in self.findings if finding.field == field]
+        if field in self.doubted():
+            chosen = next((item.answer for item in self.exchanges if item.topic == f"{WHICH}:{field}"), None)
+            found = [finding for finding in found if finding.words == chosen]
+        return found[0].value if found else None
+
+    def doubted(self) -> dict[str, list[UnderstoodFact]]:
+        """What the description contradicts itself in: the facts, by their field."""
+        found: dict[str, list[UnderstoodFact]] = {}
+        for finding in self.findings:
+            if finding.field in ONE_OF:
+                found.setdefault(finding.field, []).append(finding)
+        return {field: facts for field, facts in found.items() if len(facts) > 1}
 
     def all_said(self, field: str) -> list[Any]:
         return [finding.value for finding in self.findings if finding.field == field]
@@ -102,7 +117,7 @@ def tables_in(conversation: Conversation) -> Iterator[tuple[Source, Table]]:
     return tables_of(conversation.requirements)
 
 
-def changed_table(data: dict[str, Any], name: str, **values: Any) -> dict[str, Any]:
+def changed_table(data: dict[str, Any], name: str, /, **values: Any) -> dict[str, Any]:
     """The requirements with other facts of one table."""
     for source in data.get("sources", ()):
         for table in source["tables"]:

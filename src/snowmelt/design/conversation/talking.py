@@ -13,10 +13,11 @@ from pydantic import ValidationError
 
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.design.answering import answer_field
-from snowmelt.design.conversation import data_topics, need_topics
+from snowmelt.design.conversation import data_topics, doubts, need_topics
 from snowmelt.design.conversation.answers import choice_of, is_unsure, yes_or_no
 from snowmelt.design.conversation.filling import settled
 from snowmelt.design.conversation.state import (
+    WHICH,
     Asked,
     Conversation,
     Exchange,
@@ -30,15 +31,24 @@ from snowmelt.design.requirements.model import Mode, Requirements
 from snowmelt.design.rules.known import tables_of
 from snowmelt.govern.pii.classes import by_name
 
-TOPICS: tuple[Topic, ...] = (*data_topics.TOPICS, *need_topics.TOPICS)
+TOPICS: tuple[Topic, ...] = (*doubts.TOPICS, *data_topics.TOPICS, *need_topics.TOPICS)
 _ORIGINS = (
     ("latency", "freshness"), ("arrives", "freshness"), ("volume", "volume"), ("pii.strategy", "personal data is"),
     ("sinks.key", "sink key"), ("sinks.kind", "sinks"), ("sources.kind", "sources"), ("pii", "personal data"),
     ("replica_identity", "sources"), ("quality", "quality"), ("monitoring", "told"),
 )  # fmt: skip
 """Which topic a fact was asked in, by the field that it comes from."""
-_ASKED_IN = {"volume": "volume", "pii": "personal data", "latency": "freshness", "sinks": "sinks", "name": "name"}
-"""The topic that asks for a part of the requirements: the same is not asked twice."""
+_ASKED_IN = {
+    "volume.per_day": "volume", "pii.present": "personal data", "pii.strategy": "personal data is",
+    "latency": "freshness", "name": "name", "sources": "sources", "sources.tables": "tables", "sinks": "sinks",
+    "sinks.key": "sink key",
+}  # fmt: skip
+"""The topic that asks for a part of the requirements, whatever its source or sink is called: nothing is asked twice."""
+
+
+def _asked_in(field: str) -> str | None:
+    parts = field.split(".")
+    return _ASKED_IN.get(field if len(parts) == 1 else f"{parts[0]}.{parts[-1]}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +100,8 @@ def reply(state: Conversation, answer: str) -> Conversation:
         ) from None
     except SnowmeltError as error:
         raise NotUnderstoodError(f"That does not fit: {error.message}") from None
+    if found.topic is not None and found.topic.name == WHICH:
+        taken = doubts.chosen_words(state, found.subject, taken)
     exchange = Exchange(topic=asked.topic, question=asked.text, answer=taken)
     after = after.model_copy(update={"exchanges": (*state.exchanges, exchange), "reopened": None, "agreed": None})
     if unsure:
@@ -124,14 +136,15 @@ def _open(state: Conversation) -> Iterator[_Open]:
         topic = next(item for item in TOPICS if item.name == state.reopened)
         for subject in topic.open(state) or (_last_subject(state, topic),):
             yield _Open(replace(topic.ask(state, subject), topic=_name(topic, subject)), topic, subject)
+    settled_first = doubts.waiting_topics(state)
     for topic in TOPICS:
-        for subject in topic.open(state):
+        for subject in topic.open(state) if topic.name not in settled_first else ():
             if not state.answered(_name(topic, subject)):
                 yield _Open(replace(topic.ask(state, subject), topic=_name(topic, subject)), topic, subject)
     waiting = {topic.name for topic in TOPICS for subject in topic.open(state)
                if not state.answered(_name(topic, subject))}  # fmt: skip
     for question in questions(state.requirements):
-        if question.essential and _ASKED_IN.get(question.field.partition(".")[0]) not in waiting:
+        if question.essential and _asked_in(question.field) not in waiting:
             yield _Open(Asked(question.field, f"{question.text}.", question.choices))
     yield from _of_rules(state)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 _TOKEN = re.compile(
     r"""
     (?P<mail>[\w.+-]+@[\w-]+(?:\.[\w-]+)+)
+    | (?P<uri>[a-z][a-z0-9]{1,9}://[^\s,;"'()<>`]*[^\s,;"'()<>`.!?])
     | (?P<channel>\#[\w-]+)
     | (?P<region>[a-z]{2}-[a-z]+-\d\b)
     | (?P<file>[\w*/-]+\.(?:csv|tsv|jsonl?|ndjson|parquet|avro)(?:\.gz)?\b)

@@ -7,7 +7,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from snowmelt.design.conversation.mentions import Mention, NamedThing, is_negated, mentions, outputs, tables
+from snowmelt.design.conversation.captures import COUNTED
+from snowmelt.design.conversation.language import foreign_language
+from snowmelt.design.conversation.mentions import Mention, NamedThing, is_negated, mentions, tables
+from snowmelt.design.conversation.naming import columns_behind, outputs, sent_things
 from snowmelt.design.conversation.patterns import Matched, matches
 from snowmelt.design.conversation.tokens import AnswerToken, tokens_of
 from snowmelt.design.conversation.vocabulary import Phrase, vocabulary
@@ -27,38 +30,61 @@ class UnderstoodFact(BaseModel):
 
 
 def understand(text: str) -> tuple[UnderstoodFact, ...]:
-    """In the order of the text. Of what is said twice, the first counts; sources and sinks may be several."""
+    """In the order of the text. Sources, sinks and the like may be several.
+
+    What there can be one of, and is said in two ways, stands there twice: it is asked which holds. Of the rest the
+    first counts.
+    """
     tokens = tokens_of(text)
-    found = [*_phrases(text, tokens), *_structure(text, tokens)]
+    if foreign_language(tokens) is not None:
+        return tuple(_named_alone(text, tokens))
+    found = list(_structure(text, tokens, list(_freshness(list(_phrases(text, tokens))))))
     kept: dict[tuple[Any, ...], UnderstoodFact] = {}
-    # "current to the hour" says more about freshness than a "monthly" somewhere before it.
-    for finding in sorted(
-        found, key=lambda item: (item.field == "latency" and isinstance(item.value, int), item.start)
-    ):
-        several = finding.field in _SEVERAL
+    for finding in sorted(found, key=lambda item: item.start):
+        several = finding.field in SEVERAL or finding.field in ONE_OF
         kept.setdefault((finding.field, str(finding.value)) if several else (finding.field,), finding)
     return tuple(_settled(sorted(kept.values(), key=lambda item: item.start)))
 
 
-_SEVERAL = frozenset(
-    {"sources", "sinks", "outputs", "unsupported", "quality.positive", "quality.not_null", "quality.unique"}
-)
+SEVERAL = frozenset({
+    "sources", "sinks", "outputs", "unsupported", "quality.positive", "quality.not_null", "quality.unique",
+    "compliance", "columns", "rows",
+})  # fmt: skip
+ONE_OF = frozenset({
+    "latency", "history", "consistency", "availability", "deletes", "pii.present", "pii.strategy", "orchestrator",
+    "schedule", "shape", "retention",
+})  # fmt: skip
+"""Where two values contradict each other."""
+_AT_ONCE = 30
+_SLOW = 3_600
+
+
+def _freshness(found: Sequence[UnderstoodFact]) -> Iterator[UnderstoodFact]:
+    """Lengths of time say more about freshness than words: "current to the hour" than a "monthly" before it, and "15
+    minutes" than "near real time", which an hour is not."""
+    exact = [item.value for item in found if item.field == "latency" and isinstance(item.value, float)]
+    for item in found:
+        word = item.field == "latency" and isinstance(item.value, int)
+        if not (word and exact and (item.value != _AT_ONCE or min(exact) < _SLOW)):
+            yield item
 
 
 def _settled(found: Sequence[UnderstoodFact]) -> Iterator[UnderstoodFact]:
-    """Facts that other facts make void: streaming is no recipe of its own where changes are captured."""
-    fields = {finding.field: finding for finding in found}
+    """Without what other facts make void, and with what follows from them."""
+    scheduled = next((item for item in found if item.field == "schedule"), None)
+    told = {item.value for item in found if item.field == "pii.present"}
+    law = next((item for item in found if item.field == "compliance" and item.value in ("gdpr", "hipaa")), None)
+    hidden = next((item for item in found if item.field in ("pii.columns", "pii.strategy")), None)
     for finding in found:
-        if finding.field == "latency" and "schedule" in fields and finding.value >= _DAY:
-            continue
-        if finding.field == "pii.columns" and _says_none(fields):
-            continue
-        yield finding
-
-
-def _says_none(fields: dict[str, UnderstoodFact]) -> bool:
-    said = fields.get("pii.present")
-    return said is not None and said.value is False
+        if scheduled is None or finding.field != "latency":
+            yield finding
+        elif finding.value < _DAY:
+            yield finding
+            yield scheduled.model_copy(update={"field": "latency", "value": float(_DAY)})
+    # Whoever hides a column, or is under such a law, has personal data, whatever is said beside it.
+    shows = (law or hidden) if told == {False} else law if not told else None
+    if shows is not None:
+        yield shows.model_copy(update={"field": "pii.present", "value": True})
 
 
 # -- phrases ----------------------------------------------------------------------------------------------------------
@@ -102,8 +128,9 @@ def _words(text: str, tokens: Sequence[AnswerToken], match: Matched) -> str:
     return text[tokens[match.start].start : tokens[match.end - 1].end]
 
 
-def _cron(match: Matched) -> str:
-    hour, minute = match.values["clock"]
+def _cron(match: Matched, *, evening: bool = False) -> str:
+    hour, minute = match.values.get("clock") or match.values["hour"]
+    hour += 12 * (evening and hour < 12)
     return f"{minute} {hour} * * * {match.values.get('zone', 'UTC')}"
 
 
@@ -119,6 +146,9 @@ _TAKEN: dict[str, Callable[[Matched], Any]] = {
     "rate": lambda match: match.values["number"] / match.values["interval"],
     "interval": lambda match: match.values["interval"],
     "cron": _cron,
+    "evening": lambda match: _cron(match, evening=True),
+    "many": lambda match: list(match.values["many"]),
+    "size": lambda match: match.values["size"],
     "personal": lambda match: match.values["personal"],
     "column": lambda match: match.values["column"],
     "mail": lambda match: f"email:{match.values['mail']}",
@@ -131,13 +161,28 @@ _TAKEN: dict[str, Callable[[Matched], Any]] = {
 # -- structure --------------------------------------------------------------------------------------------------------
 
 
-def _structure(text: str, tokens: Sequence[AnswerToken]) -> Iterator[UnderstoodFact]:
-    made = outputs(tokens)
-    found = [mention for mention in mentions(tokens) if not (mention.store.weak and _is_output(tokens, mention, made))]
+def _structure(
+    text: str, tokens: Sequence[AnswerToken], phrases: Sequence[UnderstoodFact]
+) -> Iterator[UnderstoodFact]:  # fmt: skip
+    """What the phrases say of tables (`rows`) counts for those that are named."""
+    every = mentions(tokens)
+    sent = sent_things(tokens, every)
+    made = [*outputs(tokens), *sent]
+    found = [mention for mention in every if not (mention.store.weak and _is_output(tokens, mention, made))]
     things = [thing for thing in tables(tokens, found) if not _inside(thing, made)]
-    sources = [mention for mention in found if mention.role == "source" and mention.store.source is not None]
-    for mention, kind, named in _with_tables(tokens, sources, things):
-        value = {"kind": kind, "name": mention.name, "tables": named}
+    named = [mention for mention in found if mention.role == "source"]
+    sources = [mention for mention in named if mention.store.source is not None]
+    if not things and len(sources) == 1 and not sources[0].paths:
+        things = [NamedThing(item.value[0], item.start, item.start + len(item.words))
+                  for item in phrases if item.field == "rows" and not _is_counted(item)]  # fmt: skip
+    yield from (item for item in phrases if item.field != "rows")
+    yield from (item for item in phrases if item.field == "rows" and item.value[0] in {thing.name for thing in things})
+    for mention, owned in _with_tables(tokens, named, things):
+        if mention.store.source is None:
+            continue
+        value = {"kind": mention.store.source, "name": mention.name, "tables": [*owned, *mention.paths]}
+        if mention.address is not None:
+            value["address"] = mention.address
         yield UnderstoodFact(
             field="sources", value=value, words=_mention(text, tokens, mention), start=tokens[mention.start].start
         )
@@ -154,6 +199,26 @@ def _structure(text: str, tokens: Sequence[AnswerToken]) -> Iterator[UnderstoodF
                       words=text[things[0].start : things[-1].end], start=things[0].start)  # fmt: skip
     for thing in made:
         yield UnderstoodFact(field="outputs", value=thing.name, words=text[thing.start : thing.end], start=thing.start)
+    for thing in things:
+        if (listed := columns_behind(text, thing.end)) is not None:
+            yield UnderstoodFact(field="columns", value=[thing.name, listed[0]], words=listed[1], start=thing.start)
+
+
+def _named_alone(text: str, tokens: Sequence[AnswerToken]) -> Iterator[UnderstoodFact]:
+    """Of a text in another language: the one system that it names.
+
+    Which of several is the source, only a grammar knows.
+    """
+    found = [mention for mention in mentions(tokens) if not (mention.store.weak or mention.store.generic)]
+    if len(found) == 1 and found[0].store.source is not None:
+        value: dict[str, Any] = {"kind": found[0].store.source, "name": None, "tables": []}
+        words, start = _mention(text, tokens, found[0]), tokens[found[0].start].start
+        yield UnderstoodFact(field="sources", value=value, words=words, start=start)
+
+
+def _is_counted(fact: UnderstoodFact) -> bool:
+    """`2 million rows` says how many, and not of what."""
+    return fact.value[0] in COUNTED
 
 
 def _is_output(tokens: Sequence[AnswerToken], mention: Mention, made: Sequence[NamedThing]) -> bool:
@@ -172,7 +237,7 @@ def _mention(text: str, tokens: Sequence[AnswerToken], mention: Mention) -> str:
 
 def _with_tables(
     tokens: Sequence[AnswerToken], sources: Sequence[Mention], things: Sequence[NamedThing]
-) -> Iterator[tuple[Mention, str, list[str]]]:  # fmt: skip
+) -> Iterator[tuple[Mention, list[str]]]:  # fmt: skip
     """Each table with the source that is named next behind it, or else with the last one before."""
     usable = list(sources)
     owned: dict[int, list[str]] = {index: [] for index in range(len(usable))}
@@ -186,5 +251,4 @@ def _with_tables(
         if index is not None:
             owned[index].append(thing.name)
     for index, mention in enumerate(usable):
-        assert mention.store.source is not None
-        yield mention, mention.store.source, owned[index]
+        yield mention, owned[index]

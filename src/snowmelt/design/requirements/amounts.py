@@ -56,6 +56,13 @@ def show_seconds(value: float) -> str:
     return f"{value:.15g} seconds"
 
 
+def about_seconds(value: float) -> str:
+    """What was computed rather than said: `55.6 hours`, `12 minutes`."""
+    unit, length = next(((unit, length) for unit, length in _STEPS[1:] if value >= length), _STEPS[-1])
+    count = f"{value / length:.3g}"
+    return f"{count} {unit}{'' if count == '1' else 's'}"
+
+
 def show_bytes(value: float) -> str:
     for unit in ("PB", "TB", "GB", "MB", "kB"):
         length = _BYTES[unit.lower()]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from snowmelt.design.requirements.amounts import show_bytes, show_seconds
+from snowmelt.design.requirements.amounts import about_seconds, show_bytes, show_seconds
 from snowmelt.design.requirements.model import Requirements, Source, SourceKind, Table
 
 DATABASES = frozenset({SourceKind.POSTGRES, SourceKind.MYSQL})
@@ -102,6 +102,8 @@ def shown_value(name: str, value: Any) -> str:
         return "unknown"
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if name.startswith("api_"):
+        return about_seconds(value)
     if name.endswith("_seconds"):
         return show_seconds(value)
     if name.endswith("_bytes") or name == "bytes_per_day":
