@@ -14,6 +14,7 @@ from snowmelt.features.data_catalog import feature as data_catalog
 from snowmelt.features.data_products import feature as data_products
 from snowmelt.features.dynamic_tables import feature as dynamic_tables
 from snowmelt.features.erasure import feature as erasure
+from snowmelt.features.iceberg import feature as iceberg
 from snowmelt.features.lineage import feature as lineage
 from snowmelt.features.loading import feature as loading
 from snowmelt.features.notifications import feature as notifications
@@ -58,6 +59,7 @@ FEATURES = Features(
         upkeep,
         observing,
         erasure,
+        iceberg,
     )
 )
 """In the order in which they begin; what looks at a statement does so in this order too."""

@@ -26,8 +26,8 @@ from snowmelt.extract_load import Batch, DeltaLoader, Field, LoadStrategy, Recor
 from snowmelt.extract_load.destinations import iceberg
 from snowmelt.extract_load.destinations.delta import delta_options
 from snowmelt.state.ids import new_id
-from tests.clients.environments import client_environment, client_python
 from tests.extract_load.test_destinations import CutOffError, cut_off
+from tests.support.iceberg_readers import IcebergReaders
 from tests.support.waiting import DEADLINE
 
 HERE = Path(__file__).parent
@@ -104,24 +104,9 @@ def ordered(rows: Any) -> Rows:
     return sorted(rows, key=lambda row: json.dumps(row, sort_keys=True))
 
 
-class Readers:
-    def __init__(self) -> None:
-        command = [client_python("iceberg"), HERE / "iceberg_reader.py"]
-        self.process = subprocess.Popen(
-            list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=client_environment()
-        )
-
+class Readers(IcebergReaders):
     def read(self, table: Table, reader: str = "pyiceberg") -> Rows:
-        assert self.process.stdin is not None and self.process.stdout is not None
-        asked = {"reader": reader, "address": table.place, "settings": table.settings}
-        self.process.stdin.write(json.dumps(asked) + "\n")
-        self.process.stdin.flush()
-        answer = json.loads(self.process.stdout.readline())
-        assert "rows" in answer, answer["error"]
-        return ordered(answer["rows"])
-
-    def close(self) -> None:
-        self.process.communicate(timeout=DEADLINE)
+        return ordered(self.ask({"reader": reader, "address": table.place, "settings": table.settings}))
 
 
 @pytest.fixture(scope="module")

@@ -33,6 +33,7 @@ from snowmelt.serve.browsers import OnlyOurPage
 from snowmelt.serve.channels import ChannelEndpoints
 from snowmelt.serve.console.routes import Console
 from snowmelt.serve.credentials import Credentials
+from snowmelt.serve.iceberg.routes import IcebergCatalog
 from snowmelt.serve.limits import BodyLimits, Limits
 from snowmelt.serve.metrics import MetricsEndpoint
 from snowmelt.serve.protocol.authentication import LoginAttempt
@@ -101,6 +102,7 @@ class HttpServer:
         self.routes = [
             *self.door.routes(),
             *self.sql_api.routes(),
+            *IcebergCatalog(account, self.logins, self.door.sessions).routes(),
             *ChannelEndpoints(self._session).routes(),
             Route("/healthz", self.healthz),
             *MetricsEndpoint(account.services[Observing]).routes(),

@@ -61,6 +61,7 @@ _FIRST_OF_QUERY = select(func.min(_C.version)).where(
     _C.query_id == bindparam("query_id"), _C.table_id == bindparam("table_id")
 )
 _INSTANT_OF_QUERY = select(func.min(_C.committed_at)).where(_C.query_id == bindparam("query_id"))
+_NEWEST_INSTANT = Prepared(select(func.max(_C.committed_at)))
 _SUPERSEDE = Prepared(
     update(TABLE_VERSIONS)
     .where(_C.table_id == bindparam("table"), _C.superseded_by.is_(None))
@@ -94,6 +95,11 @@ class Versions(Repository):
     def as_of(self, table_id: str, at: datetime) -> TableVersion | None:
         """The version that was visible at that instant: the newest one committed then or before."""
         return self._first(_AS_OF, {"table_id": table_id, "at": at})
+
+    def newest_instant(self) -> datetime | None:
+        """When the newest version of all tables became visible: what is committed from now on has a later instant."""
+        found: datetime | None = self._value(_NEWEST_INSTANT, {})
+        return found
 
     def upto(self, table_id: str, version: int) -> TableVersion | None:
         """The newest version that is not newer than that Delta version."""

@@ -5,9 +5,11 @@ Writers make files below `path`, whatever stands behind it, and `publish` brings
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import shutil
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,6 +56,18 @@ class TableFolder(Protocol):
         """Gives the table files that stand elsewhere: their addresses, and their names here."""
         ...
 
+    def put(self, relative: str, content: bytes) -> None:
+        """Makes a small file that is none of the table's, at once and as a whole."""
+        ...
+
+    def read(self, relative: str) -> bytes:
+        """Such a file. Raises FileNotFoundError."""
+        ...
+
+    def drop_old(self, directory: str, before: float) -> None:
+        """Removes such files that were made before that moment, in seconds since 1970."""
+        ...
+
 
 class LocalFolder:
     def __init__(self, path: Path) -> None:
@@ -93,6 +107,25 @@ class LocalFolder:
             target = self.path / relative
             target.parent.mkdir(parents=True, exist_ok=True)
             _link(Path(source.removeprefix("file://")), target)
+
+    def put(self, relative: str, content: bytes) -> None:
+        target = self.path / relative
+        target.parent.mkdir(parents=True, exist_ok=True)
+        draft = target.with_name(f".{uuid.uuid4().hex}.part")
+        try:
+            draft.write_bytes(content)
+            draft.replace(target)
+        finally:
+            draft.unlink(missing_ok=True)
+
+    def read(self, relative: str) -> bytes:
+        return (self.path / relative).read_bytes()
+
+    def drop_old(self, directory: str, before: float) -> None:
+        for entry in os.scandir(self.path / directory):
+            with contextlib.suppress(FileNotFoundError):
+                if entry.stat().st_mtime < before:
+                    Path(entry.path).unlink()
 
 
 class ObjectFolder:
@@ -138,6 +171,16 @@ class ObjectFolder:
         start = f"{self.files.uri}/"
         pairs = [(source.removeprefix(start), f"{self.location}/{relative}") for source, relative in copies]
         self._cache.copy_all(pairs)
+
+    def put(self, relative: str, content: bytes) -> None:
+        self.files.put(f"{self.location}/{relative}", content)
+
+    def read(self, relative: str) -> bytes:
+        return self.files.read(f"{self.location}/{relative}")
+
+    def drop_old(self, directory: str, before: float) -> None:
+        found = self.files.inside(f"{self.location}/{directory}")[1]
+        self.files.delete([each.path for each in found if each.changed < before])
 
 
 def is_data_file(name: str) -> bool:

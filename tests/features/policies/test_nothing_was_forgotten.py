@@ -36,6 +36,7 @@ RAW = {
     "features/dynamic_tables/by_changes.py": "changes of sources, for a plan that has the policies",
     "features/dynamic_tables/checking.py": "refused for what has policies (`checks.py`)",
     "features/dynamic_tables/inspecting.py": "refused for what has policies (`checks.py`)",
+    "features/iceberg/tables.py": "refused for what has policies",
     "features/lineage/written.py": "names of files",
     "features/loading/sink.py": "sizes of files",
     "features/quality/asking.py": "counts of rows that fail checks",
@@ -111,6 +112,7 @@ def test_every_statement_was_looked_at() -> None:
 FUNCTIONS = {
     "SYSTEM$CHECK_DYNAMIC_TABLE": "check of a dynamic table", "SYSTEM$REFRESH_CHANGES": "changes of a refresh",
     "SYSTEM$CHECK_SCD": "check of a dimension", "QUERY_HISTORY": "history", "ERROR_TABLE": "rejected rows",
+    "SYSTEM$GET_ICEBERG_TABLE_INFORMATION": "files for other engines",
 }  # fmt: skip
 """Functions that read rows or tell of them, and the way in which each is tried."""
 READS_AS_STORED = {

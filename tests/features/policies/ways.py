@@ -42,6 +42,7 @@ WAYS: dict[str, Way] = {
     "time travel": Way("SELECT * FROM s.t AT (OFFSET => 0)"),
     "changes": Way("SELECT * FROM s.t CHANGES (INFORMATION => DEFAULT) AT (STREAM => 's.st')"),
     "appended": Way("SELECT * FROM s.t CHANGES (INFORMATION => APPEND_ONLY) AT (STREAM => 's.st')"),
+    "files for other engines": Way("SELECT SYSTEM$GET_ICEBERG_TABLE_INFORMATION('s.t')", None, "003001"),
     "changes of a view": Way(
         "SELECT * FROM s.v CHANGES (INFORMATION => DEFAULT) AT (STREAM => 's.vst')", None, "002707"
     ),

@@ -23,12 +23,13 @@ from uuid import uuid4
 import pyarrow as pa
 import structlog
 from deltalake import DeltaTable
-from fastavro import parse_schema, writer
 
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.extract_load.destinations.iceberg_schemas import MANIFEST, MANIFEST_LIST, iceberg_schema, iceberg_type
+from snowmelt.extract_load.destinations.iceberg_schemas import iceberg_schema
 from snowmelt.extract_load.problems import shown
 from snowmelt.extract_load.stores.opening import open_store
+from snowmelt.storage.iceberg.columns import iceberg_type
+from snowmelt.storage.iceberg.metadata import IcebergFile, IcebergSnapshot
 
 _HINT = "version-hint.text"
 _VERSION, _FILES = "snowmelt.delta-version", "snowmelt.delta-files"
@@ -83,57 +84,34 @@ class IcebergMetadata:
     def _write(self, table: DeltaTable, files: _Files, previous: dict[str, Any] | None) -> None:
         number = table.version() + 1
         schema, last_column = iceberg_schema(table.schema(), previous)
-        snapshot: dict[str, Any] = {
-            "snapshot-id": uuid4().int >> 65, "sequence-number": number, "timestamp-ms": time.time_ns() // 1_000_000,
-            "schema-id": schema["schema-id"],
-        }  # fmt: skip
-        snapshot |= self._write_manifests(files, number, snapshot["snapshot-id"], schema)
+        listed = [
+            IcebergFile(f"{self._location}/{unquote(file['path'])}", file["size_bytes"], file["num_records"])
+            for file in files
+        ]
+        snapshot = IcebergSnapshot(uuid4().int >> 65, number, time.time_ns() // 1_000_000, listed)
+        stamp = f"{number}-{uuid4()}.avro"
+        manifest = snapshot.manifest(schema)
+        self._put(manifest, f"files-{stamp}")
+        self._put(snapshot.manifest_list(f"{self._location}/metadata/files-{stamp}", len(manifest)), f"snap-{stamp}")
+        # The Parquet files have no ids of fields: names lead to them.
+        names = [{"field-id": field["id"], "names": [field["name"]]} for field in schema["fields"]]
         # Not the id of the Delta table, which gets another one when MERGE adds a column.
         metadata = {
-            **_metadata(schema, last_column, snapshot), "location": self._location,
+            **snapshot.metadata(schema, last_column, names, f"{self._location}/metadata/snap-{stamp}"),
+            "location": self._location,
             "table-uuid": str(uuid4()) if previous is None else previous["table-uuid"],
-        }  # fmt: skip
+        }
         metadata["properties"] |= {_VERSION: str(table.version()), _FILES: _digest(files)}
         self._store.put_text(json.dumps(metadata), f"v{number}.metadata.json")
         self._store.put_text(str(number), _HINT)
         if number % _TIDY_EVERY == 0:
             self._tidy(number)
 
-    def _write_manifests(self, files: _Files, number: int, snapshot_id: int, schema: dict[str, Any]) -> dict[str, Any]:
-        """What the snapshot says of them. One manifest has all files, so that no earlier one is ever needed."""
-        entries = [_entry(file, self._location, snapshot_id, number) for file in files]
-        rows = sum(file["num_records"] for file in files)
-        metadata = {
-            "schema": json.dumps(schema), "schema-id": str(schema["schema-id"]), "partition-spec": "[]",
-            "partition-spec-id": "0", "format-version": "2", "content": "data",
-        }  # fmt: skip
-        stamp = f"{number}-{uuid4()}.avro"
-        length = self._write_avro(f"files-{stamp}", MANIFEST, entries, metadata)
-        manifest = {
-            "manifest_path": f"{self._location}/metadata/files-{stamp}", "manifest_length": length,
-            "partition_spec_id": 0, "content": 0, "sequence_number": number, "min_sequence_number": number,
-            "added_snapshot_id": snapshot_id, "added_files_count": len(files), "existing_files_count": 0,
-            "deleted_files_count": 0, "added_rows_count": rows, "existing_rows_count": 0, "deleted_rows_count": 0,
-        }  # fmt: skip
-        metadata = {"snapshot-id": str(snapshot_id), "sequence-number": str(number), "format-version": "2"}
-        self._write_avro(f"snap-{stamp}", MANIFEST_LIST, [manifest] if files else [], metadata)
-        summary = {
-            "operation": "overwrite", "total-data-files": str(len(files)), "total-records": str(rows),
-            "total-files-size": str(sum(file["size_bytes"] for file in files)), "total-delete-files": "0",
-            "total-position-deletes": "0", "total-equality-deletes": "0",
-        }  # fmt: skip
-        return {"manifest-list": f"{self._location}/metadata/snap-{stamp}", "summary": summary}
-
-    def _write_avro(
-        self, name: str, schema: dict[str, Any], records: Sequence[Mapping[str, Any]], metadata: Mapping[str, str]
-    ) -> int:
-        """How many bytes it has."""
+    def _put(self, content: bytes, name: str) -> None:
         with TemporaryDirectory(prefix="snowmelt-") as folder:
             draft = Path(folder) / name
-            with draft.open("wb") as opened:
-                writer(opened, parse_schema(schema), records, codec="deflate", metadata=dict(metadata))
+            draft.write_bytes(content)
             self._store.put(draft, name)
-            return draft.stat().st_size
 
     def _withdraw(self) -> None:
         """Without the hint and these, it is no table of Iceberg."""
@@ -190,36 +168,8 @@ def _unreadable(table: DeltaTable, files: _Files) -> str | None:
     if table.metadata().partition_columns:
         return f"it is partitioned by {', '.join(table.metadata().partition_columns)}"
     for field in table.schema().fields:
-        if iceberg_type(field.type) is None:
+        if iceberg_type(str(field.type.type)) is None:
             return f"its column {field.name} is of type {field.type.type}"
     if any(file["num_records"] is None for file in files):
         return "its log does not say how many rows each file has"
     return None
-
-
-def _entry(file: Mapping[str, Any], location: str, snapshot_id: int, number: int) -> dict[str, Any]:
-    added = 1
-    return {
-        "status": added, "snapshot_id": snapshot_id, "sequence_number": number, "file_sequence_number": number,
-        "data_file": {
-            "content": 0, "file_path": f"{location}/{unquote(file['path'])}", "file_format": "PARQUET", "partition": {},
-            "record_count": file["num_records"], "file_size_in_bytes": file["size_bytes"],
-        },
-    }  # fmt: skip
-
-
-def _metadata(schema: dict[str, Any], last_column: int, snapshot: dict[str, Any]) -> dict[str, Any]:
-    # The Parquet files have no ids of fields: names lead to them.
-    names = [{"field-id": field["id"], "names": [field["name"]]} for field in schema["fields"]]
-    head = {"snapshot-id": snapshot["snapshot-id"], "type": "branch"}
-    return {
-        "format-version": 2, "last-sequence-number": snapshot["sequence-number"],
-        "last-updated-ms": snapshot["timestamp-ms"], "last-column-id": last_column,
-        "schemas": [schema], "current-schema-id": schema["schema-id"],
-        "partition-specs": [{"spec-id": 0, "fields": []}], "default-spec-id": 0, "last-partition-id": 999,
-        "sort-orders": [{"order-id": 0, "fields": []}], "default-sort-order-id": 0,
-        "properties": {"schema.name-mapping.default": json.dumps(names)},
-        "current-snapshot-id": snapshot["snapshot-id"], "refs": {"main": head}, "snapshots": [snapshot],
-        "snapshot-log": [{"snapshot-id": snapshot["snapshot-id"], "timestamp-ms": snapshot["timestamp-ms"]}],
-        "metadata-log": [],
-    }  # fmt: skip

@@ -18,6 +18,7 @@ from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.results import Result, status
+from snowmelt.serve.callers import Callers
 from snowmelt.serve.protocol.addresses import AddressHolder
 from snowmelt.serve.protocol.bodies import malformed, read_body
 from snowmelt.serve.protocol.executions import Execution, StatementPool
@@ -27,7 +28,6 @@ from snowmelt.serve.protocol.sessions import DoorSession, Sessions
 from snowmelt.serve.protocol.statements import MULTIPLE_DONE, Several, execute_request, overlaid
 from snowmelt.serve.sql_api import answers
 from snowmelt.serve.sql_api.answers import STATEMENTS, ApiAnswer
-from snowmelt.serve.sql_api.callers import Callers
 from snowmelt.serve.sql_api.partitions import partitioned
 from snowmelt.serve.sql_api.requests import ApiRequest, check_alone, read_api_request, roll_back, use_context
 from snowmelt.state.ids import new_query_id
@@ -57,7 +57,7 @@ class SqlApi:
     ) -> None:
         """`held`: seconds that a request waits for its statement before it is told to ask again."""
         self._account = account
-        self._callers = Callers(account, logins, sessions)
+        self._callers = Callers(account, logins, sessions, "SQL API")
         self._sessions = sessions
         self._pool = pool
         self._parts = parts

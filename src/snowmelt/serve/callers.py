@@ -20,7 +20,6 @@ from snowmelt.serve.protocol.login import LoginNames, open_session
 from snowmelt.serve.protocol.logins import Logins
 from snowmelt.serve.protocol.sessions import DoorSession, Sessions
 
-CLIENT = "SQL API"
 _TOKEN_TYPE = "x-snowflake-authorization-token-type"
 _MEANS = {"KEYPAIR_JWT": "SNOWFLAKE_JWT", "PROGRAMMATIC_ACCESS_TOKEN": "PROGRAMMATIC_ACCESS_TOKEN"}
 _TRUSTED_SECONDS = 30.0
@@ -42,8 +41,10 @@ class _Checked:
 class Callers:
     """One session for each user and secret. Its statements run beside it, so that none sees what another one set."""
 
-    def __init__(self, account: Account, logins: Logins, sessions: Sessions) -> None:
+    def __init__(self, account: Account, logins: Logins, sessions: Sessions, client: str) -> None:
+        """`client`: what their sessions are called."""
         self._account = account
+        self._client = client
         self._logins = logins
         self._sessions = sessions
         self._lock = threading.Lock()
@@ -85,8 +86,8 @@ class Callers:
                 self._by_identity = {
                     known: session for known, session in self._by_identity.items() if not session.session.closed
                 }
-                session = open_session(self._account, identity, LoginNames(client=CLIENT))
-                found, _, _ = self._sessions.open(session, CLIENT, own=True)
+                session = open_session(self._account, identity, LoginNames(client=self._client))
+                found, _, _ = self._sessions.open(session, self._client, own=True)
                 self._by_identity[key] = found
             return found
 

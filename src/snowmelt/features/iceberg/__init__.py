@@ -1,0 +1,1 @@
+"""Tables as other engines read them. See docs/design/iceberg.md."""
