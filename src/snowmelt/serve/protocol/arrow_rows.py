@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 
 from snowmelt.core.types import MAX_VARCHAR, TZ_INSTANT, TZ_OFFSET, Kind
 from snowmelt.runtime.results import Result, ResultColumn, indented_texts
-from snowmelt.serve.protocol.json_rows import ZONE_SHIFT, microseconds
-from snowmelt.serve.protocol.rowtypes import fraction_digits, type_name
+from snowmelt.runtime.wire.json_rows import ZONE_SHIFT, microseconds
+from snowmelt.runtime.wire.rowtypes import fraction_digits, type_name
 
 _MICROSECONDS = 1_000_000
 _EPOCH = pa.struct([("epoch", pa.int64()), ("fraction", pa.int32())])

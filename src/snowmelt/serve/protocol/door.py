@@ -28,6 +28,7 @@ from snowmelt.runtime.account import Account
 from snowmelt.runtime.rights import lasting
 from snowmelt.runtime.rights.authentication import LoginIdentity
 from snowmelt.runtime.spilling import FOLDER
+from snowmelt.runtime.wire.requests import QueryRequest
 from snowmelt.serve.protocol import answers, login
 from snowmelt.serve.protocol.addresses import AddressHolder
 from snowmelt.serve.protocol.answers import ProtocolAnswer, envelope, failure
@@ -40,7 +41,7 @@ from snowmelt.serve.protocol.parts import ResultParts
 from snowmelt.serve.protocol.rendering import ResultRenderer
 from snowmelt.serve.protocol.sessions import DoorSession, Lifetimes, Sessions
 from snowmelt.serve.protocol.stage_files import StageFiles
-from snowmelt.serve.protocol.statements import QueryRequest, read_request, runs_beside
+from snowmelt.serve.protocol.statements import read_request, runs_beside
 from snowmelt.state.ids import new_query_id
 
 _log = structlog.get_logger(__name__)

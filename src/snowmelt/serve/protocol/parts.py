@@ -15,10 +15,10 @@ from typing import Any
 import pyarrow as pa
 
 from snowmelt.runtime.results import Result
+from snowmelt.runtime.wire.json_rows import chunk_text, json_rows
+from snowmelt.runtime.wire.rowtypes import in_named_units, may_be_arrow, row_type
 from snowmelt.serve.protocol.addresses import AddressHolder
 from snowmelt.serve.protocol.arrow_rows import ArrowLayout
-from snowmelt.serve.protocol.json_rows import chunk_text, json_rows
-from snowmelt.serve.protocol.rowtypes import in_named_units, may_be_arrow, row_type
 
 _FIRST = 256 * 1024
 """Bytes of rows that travel with the answer."""

@@ -13,23 +13,26 @@ from snowmelt.features.loading.transfers import transfer
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.results import Result
 from snowmelt.runtime.session import Session
-from snowmelt.serve.protocol import rowtypes
+from snowmelt.runtime.wire import rowtypes
+from snowmelt.runtime.wire.requests import (
+    DML,
+    DescribedStatement,
+    QueryRequest,
+    RequestResult,
+    Several,
+    asked_statements,
+    change_counts,
+    described_data,
+    execute_request,
+    overlaid,
+    several_data,
+)
 from snowmelt.serve.protocol.addresses import Addresses, AddressHolder
 from snowmelt.serve.protocol.answers import ProtocolAnswer, envelope, failure
 from snowmelt.serve.protocol.executions import Execution, StatementOwner
 from snowmelt.serve.protocol.login import session_parameters
 from snowmelt.serve.protocol.parts import Delivery, ResultParts
 from snowmelt.serve.protocol.stage_files import StageFiles
-from snowmelt.serve.protocol.statements import (
-    DescribedStatement,
-    QueryRequest,
-    RequestResult,
-    Several,
-    asked_statements,
-    execute_request,
-    overlaid,
-    several_data,
-)
 
 _log = structlog.get_logger(__name__)
 _GO = "Go"
@@ -38,8 +41,6 @@ _READS_ARROW = {
     _GO: "GO_QUERY_RESULT_FORMAT",
 }  # fmt: skip
 """By how its name begins, the parameter with which a client that reads Arrow can ask for JSON. Others get JSON."""
-_VERBS = ("inserted", "updated", "deleted")
-_DML = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})
 
 
 class ResultRenderer:
@@ -88,7 +89,7 @@ class ResultRenderer:
         if isinstance(outcome, Several):
             return {**_context(session), **several_data(outcome, query_id)}
         if isinstance(outcome, DescribedStatement):
-            return {**_context(session), **_described(outcome, query_id)}
+            return {**_context(session), **described_data(outcome, query_id)}
         return self._result_data(session, outcome, delivery, execution.roles)
 
     def _result_data(
@@ -100,11 +101,11 @@ class ResultRenderer:
             "queryId": result.query_id,
             "statementTypeId": rowtypes.statement_type_id(result.statement_type),
             "numberOfBinds": 0,
-            "arrayBindSupported": result.statement_type in _DML,
+            "arrayBindSupported": result.statement_type in DML,
             **self._parts.rendered(result, delivery, used),
         }
-        if result.statement_type in _DML:
-            data["stats"] = _stats(result)
+        if result.statement_type in DML:
+            data["stats"] = change_counts(result)
         return data
 
     def kept_answer(self, found: StatementOwner, query_id: str, delivery: Delivery) -> bytes:
@@ -150,31 +151,6 @@ def _context(session: Session) -> dict[str, Any]:
         "version": 1,
         "sendResultTime": int(time.time() * 1000),
     }
-
-
-def _described(outcome: DescribedStatement, query_id: str) -> dict[str, Any]:
-    return {
-        "queryId": query_id,
-        "rowtype": [rowtypes.row_type(column) for column in outcome.columns],
-        "rowset": [],
-        "total": 0,
-        "returned": 0,
-        "queryResultFormat": "json",
-        "statementTypeId": rowtypes.statement_type_id(outcome.query_type),
-        "numberOfBinds": outcome.binds,
-        "arrayBindSupported": outcome.query_type in _DML,
-        "metaDataOfBinds": [
-            {"name": str(number + 1), "type": "text", "nullable": True, "length": 16777216, "byteLength": 16777216,
-             "precision": None, "scale": None}
-            for number in range(outcome.binds)
-        ],
-    }  # fmt: skip
-
-
-def _stats(result: Result) -> dict[str, int]:
-    """What a DML statement changed, by kind."""
-    changes = result.changes
-    return {**{f"numRows{verb.title()}": changes.get(verb, 0) for verb in _VERBS}, "numDmlDuplicates": 0}
 
 
 def _bytes(body: dict[str, Any]) -> bytes:

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from snowmelt.features.loading.stage_folders import StageFolder
 from snowmelt.features.loading.transfers import Download, Transfer, Upload
-from snowmelt.serve.protocol.rowtypes import statement_type_id
+from snowmelt.runtime.wire.rowtypes import statement_type_id
 
 _GZIP = b"\x1f\x8b"
 _COMPRESSED = (".gz", ".gzip", ".tgz")

@@ -11,8 +11,8 @@ from starlette.responses import Response
 
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.runtime.results import Result
+from snowmelt.runtime.wire.requests import MULTIPLE_DONE
 from snowmelt.serve.protocol.answers import ASYNC_IN_PROGRESS
-from snowmelt.serve.protocol.statements import MULTIPLE_DONE
 from snowmelt.serve.sql_api.partitions import Partitions
 
 STATEMENTS = "/api/v2/statements"

@@ -13,10 +13,10 @@ import pyarrow as pa
 from snowmelt.core import types
 from snowmelt.core.types import Kind
 from snowmelt.runtime.results import Result, ResultColumn
+from snowmelt.runtime.wire.json_rows import Value, json_rows
+from snowmelt.runtime.wire.rowtypes import row_type
 from snowmelt.serve.protocol.addresses import AddressHolder
-from snowmelt.serve.protocol.json_rows import Value, json_rows
 from snowmelt.serve.protocol.parts import ResultParts, pieces_of
-from snowmelt.serve.protocol.rowtypes import row_type
 
 _TIMES = (Kind.TIME, Kind.TIMESTAMP_NTZ, Kind.TIMESTAMP_LTZ, Kind.TIMESTAMP_TZ)
 _DIGITS = 9

@@ -11,9 +11,9 @@ from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import quote
 from snowmelt.runtime import parameters
 from snowmelt.runtime.session import Session
-from snowmelt.serve.protocol.bindings import read_bindings
+from snowmelt.runtime.wire.bindings import read_bindings
+from snowmelt.runtime.wire.requests import QueryRequest, asked_statements
 from snowmelt.serve.protocol.bodies import Body, malformed, part, text
-from snowmelt.serve.protocol.statements import QueryRequest, asked_statements
 
 _CONTEXT = ("role", "warehouse", "database", "schema")
 """In the order in which they are used: a role may see other databases, and a schema is one of the database's."""

@@ -18,6 +18,7 @@ from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.results import Result, status
+from snowmelt.runtime.wire.requests import MULTIPLE_DONE, Several, execute_request, overlaid
 from snowmelt.serve.callers import Callers
 from snowmelt.serve.protocol.addresses import AddressHolder
 from snowmelt.serve.protocol.bodies import malformed, read_body
@@ -25,7 +26,6 @@ from snowmelt.serve.protocol.executions import Execution, StatementPool
 from snowmelt.serve.protocol.logins import Logins
 from snowmelt.serve.protocol.parts import ResultParts
 from snowmelt.serve.protocol.sessions import DoorSession, Sessions
-from snowmelt.serve.protocol.statements import MULTIPLE_DONE, Several, execute_request, overlaid
 from snowmelt.serve.sql_api import answers
 from snowmelt.serve.sql_api.answers import STATEMENTS, ApiAnswer
 from snowmelt.serve.sql_api.partitions import partitioned

@@ -10,7 +10,7 @@ from typing import Any
 
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.runtime.binds import Typed
-from snowmelt.serve.protocol.json_rows import ZONE_SHIFT
+from snowmelt.runtime.wire.json_rows import ZONE_SHIFT
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MOST_VALUES = 5_000_000

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from snowmelt.core.types import TZ_INSTANT, TZ_OFFSET, DataType, Kind
 from snowmelt.runtime.results import ResultColumn, indented_texts
-from snowmelt.serve.protocol.rowtypes import fraction_digits
+from snowmelt.runtime.wire.rowtypes import fraction_digits
 
 ZONE_SHIFT = 1440
 """Added to offsets from UTC, in minutes, so that they are never negative."""
