@@ -241,7 +241,11 @@ class Settings(BaseModel):
     python_seconds: float = Field(default=60.0, gt=0)
     """How long one call of a function in Python may take."""
     python_memory_bytes: int = Field(default=2 * 1024**3, ge=128 * 1024**2)
-    """How much memory a process may have that runs functions in Python."""
+    """How much memory a process may have that runs functions or procedures in Python."""
+    procedure_seconds: float = Field(default=3600.0, gt=0)
+    """How long a procedure's own code may take in a call, without the statements that it waits for."""
+    procedure_python: str | None = None
+    """The interpreter that runs procedures, whose packages they see. Default: the server's own."""
     default_database: str = "SNOWMELT"
     default_warehouse: str = "COMPUTE_WH"
     credit_price: float = 3.0

@@ -52,8 +52,8 @@ def user_code(
         "body": body,
         "handler": handler,
         "shape": shape,
-        "arguments": [{"name": name, **_type(type_)} for name, type_ in arguments],
-        "returns": [_type(type_) for type_ in returns],
+        "arguments": [{"name": name, **described_type(type_)} for name, type_ in arguments],
+        "returns": [described_type(type_) for type_ in returns],
         "strict": strict,
         "zone": zone,
         "seconds": seconds,
@@ -61,7 +61,8 @@ def user_code(
     return UserCode(shape, immutable, json.dumps(spec, sort_keys=True))
 
 
-def _type(type_: DataType) -> dict[str, Any]:
+def described_type(type_: DataType) -> dict[str, Any]:
+    """A type, as the process that runs code reads it."""
     return {"kind": str(type_.kind), "precision": type_.precision or 38, "scale": type_.scale or 0}
 
 

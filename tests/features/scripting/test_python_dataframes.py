@@ -74,3 +74,13 @@ def test_a_procedure_in_sql_can_return_a_table_to_python(run: Callable[[str], ob
         "'BEGIN RETURN TABLE(SELECT column1, column2 FROM VALUES (1, ''x''), (2, ''y'') ORDER BY 1); END'"
     )
     assert run("return [[row.a, row['B']] for row in session.call('two')]") == '[[1, "x"], [2, "y"]]'
+
+
+def test_values_of_every_type_come_out_as_they_went_in(run: Callable[[str], object]) -> None:
+    body = """
+row = session.sql("SELECT 7, 1.50, 0.5::FLOAT, 'x', TRUE, '2024-02-29'::DATE, '10:11:12'::TIME, "
+    "'1969-12-31 23:59:59.5'::TIMESTAMP_NTZ, '2024-02-29 10:11:12 +05:30'::TIMESTAMP_TZ, X'00FF', NULL").collect()[0]
+back = session.sql('SELECT ' + ', '.join('?' * len(row)), params=list(row)).collect()[0]
+return [list(row) == list(back), str(row[7]), row[8].isoformat(), row[9].hex()]
+"""
+    assert run(body) == '[true, "1969-12-31 23:59:59.500000", "2024-02-29T10:11:12+05:30", "00ff"]'

@@ -10,7 +10,7 @@ from decimal import Decimal
 import pytest
 
 from snowmelt.core.errors import SnowmeltError
-from snowmelt.runtime.python_session import Row
+from snowmelt.engine.code.procedures.small_session import Row
 from snowmelt.runtime.session import Session
 
 Create = Callable[..., None]

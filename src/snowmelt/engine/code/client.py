@@ -19,12 +19,12 @@ from types import ModuleType
 
 _ROWS = 5_000
 """In one request."""
-_ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "TZ", "HOME", "TMPDIR", "SSL_CERT_FILE")
-_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "TZ", "HOME", "TMPDIR", "SSL_CERT_FILE")
+ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _IDLE = 2
 _HOSTS = "_snowmelt_code_hosts"
 _FAILED = "SNOWMELT:100357:P0000:Python Interpreter Error:\n"
-_START = """
+START = """
 import json, sys, types
 for name, text in json.loads(open(0, "rb", buffering=0, closefd=False).readline()):
     module = sys.modules[name] = types.ModuleType(name)
@@ -46,10 +46,10 @@ class CodeHost:
 
     def __init__(self, program: str, memory: int) -> None:
         """The process knows nothing of the server's environment, where secrets are. `program` are its modules."""
-        environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
-        environment |= dict.fromkeys(_ONE_THREAD, "1")
+        environment = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
+        environment |= dict.fromkeys(ONE_THREAD, "1")
         self._process = subprocess.Popen(
-            [sys.executable, "-I", "-c", _START, str(memory)],
+            [sys.executable, "-I", "-c", START, str(memory)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=tempfile.gettempdir(),
             env=environment,
         )  # fmt: skip

@@ -195,7 +195,7 @@ def error_text(error: BaseException) -> str:
     return f'Traceback (most recent call last):\n  File "{FILE}", line {last.lineno}, in {last.name}\n{shown}'
 
 
-def _snowflake_module() -> ModuleType:
+def snowflake_module() -> ModuleType:
     """`_snowflake`, as far as functions import it: `vectorized`."""
     module = ModuleType("_snowflake")
 
@@ -211,14 +211,14 @@ def _snowflake_module() -> ModuleType:
     return module
 
 
-def _limit_memory(limit: int) -> None:
+def limit_memory(limit: int) -> None:
     # A system that can't limit this says so.
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 
-def _end_with(parent: int) -> None:
+def end_with(parent: int) -> None:
     """Nobody asks any more when who started this process is gone."""
     while os.getppid() == parent:
         time.sleep(1.0)
@@ -249,9 +249,9 @@ def main() -> None:
         os.dup2(nothing, standard)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    sys.modules["_snowflake"] = _snowflake_module()
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
-    _limit_memory(int(sys.argv[1]))
+    sys.modules["_snowflake"] = snowflake_module()
+    threading.Thread(target=end_with, args=(os.getppid(),), daemon=True).start()
+    limit_memory(int(sys.argv[1]))
     known: OrderedDict[str, UserFunction] = OrderedDict()
     for line in asked:
         answers.write(json.dumps(answer(json.loads(line), known)).encode() + b"\n")

@@ -74,7 +74,8 @@ def _refuse(run: Run, statement: CreateRoutine) -> None:
         raise errors.unsupported("CREATE AGGREGATE FUNCTION … LANGUAGE SQL", hint="Write it in Python.")
     if statement.language == "PYTHON":
         require_trust(run.account.settings)
-        packages.check(statement.kind, statement.options.packages or ())
+        interpreter = run.account.settings.procedure_python if statement.kind == "PROCEDURE" else None
+        packages.check(statement.kind, statement.options.packages or (), interpreter)
     if statement.options.imports is not None:
         raise errors.unsupported(f"CREATE {statement.kind} … IMPORTS", hint="Put the code into the body.")
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import operator
 import re
+import subprocess
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from importlib import metadata
 
 from snowmelt.core import errors
+from snowmelt.core.errors import SnowmeltError
 
 _PACKAGE = re.compile(r"\s*+([A-Za-z0-9][A-Za-z0-9._-]*+)\s*+(?:\[[^\]]*+\]\s*+)?((?:[=<>!~].*)?)\Z")
 _CLAUSE = re.compile(r"\s*(===?|=|!=|~=|>=|<=|>|<)\s*(\d+(?:\.\d+)*)(\.\*)?\s*\Z")
@@ -16,32 +20,59 @@ _OWN = frozenset({"snowflake-snowpark-python", "python"})
 _COMPARED: dict[str, Callable[[tuple[int, ...], tuple[int, ...]], bool]] = {
     ">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt,
 }  # fmt: skip
+_LIST = (
+    "import json; from importlib.metadata import distributions; "
+    "print(json.dumps([[found.name, found.version] for found in distributions()]))"
+)
 Version = tuple[int, ...]
 
 
-def check(kind: str, wanted: Iterable[str]) -> None:
-    """Raises for packages that are missing, or there in another version."""
-    problems = [problem for text in wanted if (problem := _problem(text)) is not None]
+def check(kind: str, wanted: Iterable[str], interpreter: str | None = None) -> None:
+    """Raises for packages that are missing, or there in another version. Without `interpreter`: of the server's own."""
+    versions = _own_version if interpreter is None else lambda name: _versions_of(interpreter).get(name)
+    problems = [problem for text in wanted if (problem := _problem(text, versions)) is not None]
     if problems:
         raise errors.compilation(
             "391546",
             "22023",
             f"Cannot create a Python {kind.lower()} with the specified packages. Please check your packages "
             f"specification and try again. {' '.join(problems)}",
-            hint="The server's own Python runs the code: install them there.",
+            hint="Install them where the code runs: in the server's own Python, or for procedures in procedure_python.",
         )
 
 
-def _problem(text: str) -> str | None:
+def _own_version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+@lru_cache(maxsize=4)
+def _versions_of(interpreter: str) -> dict[str, str]:
+    """What is installed there, asked once: a server is started again after an installation."""
+    try:
+        told = subprocess.run(
+            [interpreter, "-I", "-c", _LIST], capture_output=True, text=True, timeout=60, check=True,
+            stdin=subprocess.DEVNULL,
+        ).stdout  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        raise SnowmeltError(
+            "391546", "22023", "The interpreter for procedures does not start.",
+            hint="procedure_python in snowmelt.toml must name a Python.",
+        ) from None  # fmt: skip
+    return {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in json.loads(told)}
+
+
+def _problem(text: str, versions: Callable[[str], str | None]) -> str | None:
     found = _PACKAGE.match(text)
     if found is None:
         return f"'{text}' is no package."
     name, asked = re.sub(r"[-_.]+", "-", found[1]).lower(), found[2]
     if name in _OWN:
         return None
-    try:
-        installed = metadata.version(name)
-    except metadata.PackageNotFoundError:
+    installed = versions(name)
+    if installed is None:
         return f"'{name}' is not installed."
     clauses = [_CLAUSE.match(clause) for clause in asked.split(",")] if asked else []
     if any(clause is None for clause in clauses):

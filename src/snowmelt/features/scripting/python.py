@@ -1,24 +1,21 @@
-"""Procedures in Python: the body runs in this process, so only where the settings trust it."""
+"""Procedures in Python: each call is a process of its own, which asks this session for its statements."""
 
 from __future__ import annotations
 
-import builtins
-import json
-from collections.abc import Callable, Mapping, Sequence
-from datetime import date, datetime, time
-from decimal import Decimal
-from types import ModuleType
+import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from snowmelt.core import errors, types
-from snowmelt.core.errors import SnowmeltError
+from snowmelt.core.lazy import lazy_imports
 from snowmelt.core.result_json import with_nulls
-from snowmelt.core.types import DataType
-from snowmelt.features.scripting import evaluation, failures
-from snowmelt.features.scripting.failures import RaisedError
+from snowmelt.core.types import DataType, Kind
+from snowmelt.core.user_code import described_type
+from snowmelt.engine.code.values import decoded, encoded
+from snowmelt.features.scripting import evaluation
+from snowmelt.features.scripting.answering import Answers
 from snowmelt.features.scripting.interpreter import Returned
-from snowmelt.runtime.python_code import compiled, failed, raised, require_trust
-from snowmelt.runtime.python_session import ProcedureFrame, PythonSession, Row
+from snowmelt.runtime.python_code import compiled, failed, require_trust
 from snowmelt.runtime.variables import Variable
 from snowmelt.sql import code_calls
 from snowmelt.state.model import RoutineDefinition
@@ -26,7 +23,10 @@ from snowmelt.state.model import RoutineDefinition
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
 
-_SNOWPARK = "snowflake.snowpark"
+with lazy_imports():
+    from snowmelt.engine.code import client
+    from snowmelt.engine.code.procedures import conversation
+    from snowmelt.engine.code.program import procedure_program
 
 
 def check(definition: RoutineDefinition) -> None:
@@ -43,105 +43,60 @@ def check(definition: RoutineDefinition) -> None:
 
 def run(run: Run, definition: RoutineDefinition, arguments: Sequence[Variable]) -> Returned:
     """Calls the handler with a session and the arguments. Raises 100357 for what the code raises."""
-    require_trust(run.account.settings)
-    code = compiled(definition.body)
-    handler = definition.handler or ""
-    session = PythonSession(run.session)
+    settings = run.account.settings
+    require_trust(settings)
+    zone = str(run.session.parameter("TIMEZONE"))
+    session = run.session
+    call = {
+        "body": definition.body,
+        "handler": definition.handler,
+        "arguments": [_given(argument, zone) for argument in arguments],
+        "table": definition.returns_table is not None,
+        "names": {
+            "zone": zone, "session": session.id, "user": session.user, "role": session.role,
+            "database": session.database, "schema": session.schema, "warehouse": session.warehouse,
+        },
+    }  # fmt: skip
+    answers = Answers(run)
+    process = conversation.Conversation(
+        settings.procedure_python or sys.executable, procedure_program(), settings.python_memory_bytes,
+        settings.procedure_seconds,
+    )  # fmt: skip
     try:
-        namespace: dict[str, Any] = {"__name__": "_udf_code", "__builtins__": _builtins()}
-        exec(code, namespace)
-        found: Callable[..., Any] | None = namespace.get(handler)
-        if not callable(found):
-            raise failed(f"The handler '{handler}' is not a function of the body.")
-        value = found(session, *(_given(argument) for argument in arguments))
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        raise _translated(error) from None
-    return _returned(run, definition, value)
-
-
-def _translated(error: BaseException) -> SnowmeltError:
-    # A cancelled statement stops the procedure as well.
-    if isinstance(error, SnowmeltError) and (
-        not isinstance(failures.failed("", error, 0, 0), RaisedError) or error.code == "100357"
-    ):
-        return error
-    return raised(error)
+        last = process.run(call, answers.answer, answers.check)
+    except client.CodeError as error:
+        raise failed(str(error)) from None
+    if "error" in last:
+        raise failed(str(last["error"]))
+    if "table" in last:
+        return Returned(table=answers.kept(str(last["table"])))
+    assert definition.returns is not None
+    return Returned(evaluation.convert(session, _returned(last.get("value"), zone), definition.returns))
 
 
 # -- values ------------------------------------------------------------------------------------------------------------
 
 
-def _given(argument: Variable) -> Any:
-    """An argument as Snowpark passes it: VARIANT, OBJECT and ARRAY as Python's own."""
-    if argument.value is not None and argument.type.is_semi_structured:
-        return json.loads(with_nulls(argument.value))
-    return argument.value
+def _given(argument: Variable, zone: str) -> tuple[dict[str, Any], str | None]:
+    """An argument as a text with its type; VARIANT, OBJECT and ARRAY are JSON already."""
+    type_ = described_type(argument.type)
+    if argument.value is None or argument.type.kind is Kind.NULL:
+        return {**type_, "kind": "VARCHAR"}, None
+    if argument.type.is_semi_structured:
+        return type_, with_nulls(argument.value)
+    return type_, encoded(type_, argument.value, zone)
 
 
-def _returned(run: Run, definition: RoutineDefinition, value: Any) -> Returned:
-    if isinstance(value, ProcedureFrame):
-        return Returned(table=value.result())
-    if definition.returns_table is not None:
-        raise failed(f"The procedure returns a table, but its handler returned {type(value).__name__}.")
-    assert definition.returns is not None
-    found = _variable(value, definition.returns)
-    return Returned(evaluation.convert(run.session, found, definition.returns))
-
-
-def _variable(value: Any, wanted: DataType) -> Variable:
+def _returned(value: dict[str, Any] | None, zone: str) -> Variable:
     if value is None:
-        return Variable(None, wanted)
-    for kind, type_ in _TYPES:
-        if isinstance(value, kind):
-            return Variable(value, type_)
-    if isinstance(value, Decimal):
-        exponent = value.as_tuple().exponent
-        scale = min(max(-exponent, 0), 37) if isinstance(exponent, int) else 0
-        return Variable(value, types.number(types.MAX_PRECISION, scale))
-    if isinstance(value, datetime):
-        return Variable(value, types.TIMESTAMP_NTZ if value.tzinfo is None else types.TIMESTAMP_TZ)
-    if isinstance(value, date):
-        return Variable(value, types.DATE)
-    if isinstance(value, Row):
-        value = value.as_dict()
-    if isinstance(value, Mapping | list | tuple):
-        try:
-            text = json.dumps(value, default=str)
-        except (TypeError, ValueError) as error:
-            raise failed(f"The returned value is not JSON: {error}") from None
-        return Variable(text, types.OBJECT if isinstance(value, Mapping) else types.ARRAY)
-    raise failed(f"A value of type {type(value).__name__} cannot be returned.")
+        return Variable(None, types.VARCHAR)
+    kind, text = value["type"], value["text"]
+    type_ = _TYPES[kind["kind"]] if kind["kind"] != "NUMBER" else types.number(types.MAX_PRECISION, kind["scale"])
+    return Variable(text if type_.is_semi_structured else decoded(kind, text, zone), type_)
 
 
-_TYPES: tuple[tuple[type, DataType], ...] = (
-    (bool, types.BOOLEAN),
-    (int, types.number()),
-    (float, types.FLOAT),
-    (str, types.VARCHAR),
-    (bytes, types.BINARY),
-    (time, types.TIME),
-)
-
-
-# -- imports -----------------------------------------------------------------------------------------------------------
-
-
-def _builtins() -> dict[str, Any]:
-    """Python's own, with `snowflake.snowpark` answered here: bodies import it for its type names."""
-    return {**vars(builtins), "__import__": _import}
-
-
-def _import(name: str, *rest: Any, **named: Any) -> ModuleType:
-    if name != _SNOWPARK:
-        return builtins.__import__(name, *rest, **named)
-    snowpark = ModuleType(_SNOWPARK)
-    for attribute, value in (("Session", PythonSession), ("DataFrame", ProcedureFrame), ("Row", Row)):
-        setattr(snowpark, attribute, value)
-    fromlist = rest[2] if len(rest) > 2 else named.get("fromlist")
-    if fromlist:
-        return snowpark
-    package = ModuleType("snowflake")
-    package.snowpark = snowpark  # type: ignore[attr-defined]
-    return package
+_TYPES: dict[str, DataType] = {
+    "BOOLEAN": types.BOOLEAN, "FLOAT": types.FLOAT, "VARCHAR": types.VARCHAR, "BINARY": types.BINARY,
+    "TIME": types.TIME, "DATE": types.DATE, "TIMESTAMP_NTZ": types.TIMESTAMP_NTZ, "TIMESTAMP_TZ": types.TIMESTAMP_TZ,
+    "OBJECT": types.OBJECT, "ARRAY": types.ARRAY,
+}  # fmt: skip

@@ -1,24 +1,24 @@
-"""What a procedure in Python gets as its session: the part of Snowpark's API that moves data through SQL."""
+"""What a procedure gets as its session where Snowpark is not installed: the part of its API that moves data by SQL.
+
+Nothing but Python's own modules.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from typing import Any
 
-import pyarrow as pa
-
-from snowmelt.core import errors
-from snowmelt.core.names import quote, split_name
-from snowmelt.runtime.results import Result
-
-if TYPE_CHECKING:
-    from snowmelt.runtime.session import Session
+from snowmelt.engine.code.procedures.asking import Asking, SQLError
+from snowmelt.engine.code.procedures.texts import bind, value_of
 
 _MODES = {
     "overwrite": "CREATE OR REPLACE TABLE",
     "errorifexists": "CREATE TABLE",
     "ignore": "CREATE TABLE IF NOT EXISTS",
 }
+_PLAIN = re.compile(r"[A-Z_][A-Z0-9_$]*")
 
 
 class Row(tuple[Any, ...]):
@@ -57,42 +57,60 @@ class Row(tuple[Any, ...]):
         return f"Row({', '.join(f'{name}={value!r}' for name, value in self.as_dict().items())})"
 
 
-class ProcedureFrame:
+class Result:
+    """The rows of one statement."""
+
+    def __init__(self, data: dict[str, Any], zone: str) -> None:
+        self.query_id = data.get("queryId")
+        self.columns = data["rowtype"]
+        self.names = [column["name"] for column in self.columns]
+        self.rows = [
+            [value_of(column, text, zone) for column, text in zip(self.columns, row, strict=True)]
+            for row in data["rowset"]
+        ]
+
+
+class DataFrame:
     """A statement that runs when its rows are asked for, each time anew."""
 
-    def __init__(self, session: PythonSession, text: str, values: Sequence[Any] = ()) -> None:
+    def __init__(self, session: Session, text: str, values: Sequence[Any] = ()) -> None:
         self._session = session
         self._text = text
         self._values = list(values)
 
-    def result(self) -> Result:
-        return self._session._execute(self._text, self._values)
+    def returned(self) -> str | None:
+        """The query that has the rows, for the procedure's caller."""
+        return self._session._execute(self._text, self._values, keep=True).query_id
 
     def collect(self) -> list[Row]:
         return list(self.to_local_iterator())
 
     def to_local_iterator(self) -> Iterator[Row]:
-        result = self.result()
-        names = [column.name for column in result.columns]
-        return (Row(values, names) for values in result.shown().rows())
+        result = self._session._execute(self._text, self._values)
+        return (Row(values, result.names) for values in result.rows)
 
     def first(self) -> Row | None:
         return next(self.to_local_iterator(), None)
 
     def count(self) -> int:
-        return int(self.result().data.num_rows)
+        return len(self._session._execute(self._text, self._values).rows)
 
     @property
     def columns(self) -> list[str]:
-        return [quote(column.name) for column in self.result().columns]
-
-    def to_arrow(self) -> pa.Table:
-        result = self.result()
-        return result.data.rename_columns([column.name for column in result.columns])
+        names = self._session._execute(self._text, self._values).names
+        return [name if _PLAIN.fullmatch(name) else _quoted(name) or "" for name in names]
 
     def to_pandas(self) -> Any:
         """A pandas DataFrame; pandas must be installed."""
-        return self.to_arrow().to_pandas()
+        result = self._session._execute(self._text, self._values)
+        return import_module("pandas").DataFrame(result.rows, columns=result.names)
+
+    def to_arrow(self) -> Any:
+        """A table of Arrow; pyarrow must be installed."""
+        result = self._session._execute(self._text, self._values)
+        columns = list(zip(*result.rows, strict=True)) or [()] * len(result.names)
+        arrow = import_module("pyarrow")
+        return arrow.table([arrow.array(list(values)) for values in columns], names=result.names)
 
     @property
     def write(self) -> DataFrameWriter:
@@ -100,7 +118,7 @@ class ProcedureFrame:
 
 
 class DataFrameWriter:
-    def __init__(self, frame: ProcedureFrame) -> None:
+    def __init__(self, frame: DataFrame) -> None:
         self._frame = frame
         self._mode = "errorifexists"
 
@@ -112,10 +130,9 @@ class DataFrameWriter:
         """Writes the rows to a table: `append`, `overwrite`, `errorifexists` (the default) or `ignore`."""
         name = table_name if isinstance(table_name, str) else ".".join(table_name)
         chosen = (mode or self._mode).lower()
-        frame = self._frame
         if chosen == "append":
             chosen = "errorifexists"
-            if frame._session._has_table(name):
+            if self._frame._session._has_table(name):
                 return self._run("INSERT INTO IDENTIFIER(?)\n", name)
         if chosen not in _MODES:
             raise ValueError(f"There is no mode {chosen!r}: use append, overwrite, errorifexists or ignore.")
@@ -126,30 +143,28 @@ class DataFrameWriter:
         frame._session._execute(head + frame._text.strip().rstrip(";"), [name, *frame._values])
 
 
-class PythonSession:
+class Session:
     """Runs SQL in the session that called the procedure, with the procedure's rights."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, asking: Asking, names: Mapping[str, str | None]) -> None:
+        self._asking = asking
+        self._zone = str(names["zone"])
 
-    def sql(self, query: str, params: Sequence[Any] | None = None) -> ProcedureFrame:
+    def sql(self, query: str, params: Sequence[Any] | None = None) -> DataFrame:
         """A statement with `?` for each of the values. It runs at `collect` and its like."""
-        return ProcedureFrame(self, query, params or ())
+        return DataFrame(self, query, params or ())
 
-    def table(self, name: str | Sequence[str]) -> ProcedureFrame:
-        return ProcedureFrame(self, "SELECT * FROM IDENTIFIER(?)", [name if isinstance(name, str) else ".".join(name)])
+    def table(self, name: str | Sequence[str]) -> DataFrame:
+        return DataFrame(self, "SELECT * FROM IDENTIFIER(?)", [name if isinstance(name, str) else ".".join(name)])
 
     def call(self, sproc_name: str, *args: Any) -> Any:
         """What the procedure returns: a value, or a list of rows for a table."""
-        text = f"CALL IDENTIFIER(?)({', '.join('?' * len(args))})"
-        result = self._execute(text, [sproc_name, *args])
-        rows = result.rows()
-        if len(result.columns) == 1 and len(rows) == 1:
-            return rows[0][0]
-        names = [column.name for column in result.columns]
-        return [Row(values, names) for values in rows]
+        result = self._execute(f"CALL IDENTIFIER(?)({', '.join('?' * len(args))})", [sproc_name, *args])
+        if len(result.names) == 1 and len(result.rows) == 1:
+            return result.rows[0][0]
+        return [Row(values, result.names) for values in result.rows]
 
-    def create_dataframe(self, data: Sequence[Any], schema: Sequence[str] | None = None) -> ProcedureFrame:
+    def create_dataframe(self, data: Sequence[Any], schema: Sequence[str] | None = None) -> DataFrame:
         """Rows given as sequences, dictionaries or single values; `schema` names the columns."""
         rows = [_values(item, schema) for item in data]
         if not rows:
@@ -158,42 +173,39 @@ class PythonSession:
         if any(len(row) != len(names) for row in rows):
             raise ValueError(f"Every row must have {len(names)} value(s), one for each of {list(names)}.")
         marks = f"({', '.join('?' * len(names))})"
-        columns = ", ".join(quote(_folded(name)) for name in names)
+        columns = ", ".join(name if name.startswith('"') else _quoted(name.upper()) or "" for name in names)
         text = f"SELECT * FROM VALUES {', '.join([marks] * len(rows))} AS T ({columns})"
-        return ProcedureFrame(self, text, [value for row in rows for value in row])
+        return DataFrame(self, text, [value for row in rows for value in row])
 
     createDataFrame = create_dataframe  # noqa: N815 - Snowpark has both spellings
 
     def get_current_database(self) -> str | None:
-        return _quoted(self._session.database)
+        return self._current("DATABASE")
 
     def get_current_schema(self) -> str | None:
-        return _quoted(self._session.schema)
+        return self._current("SCHEMA")
 
     def get_current_warehouse(self) -> str | None:
-        return _quoted(self._session.warehouse)
+        return self._current("WAREHOUSE")
 
     def get_current_role(self) -> str | None:
-        return _quoted(self._session.role)
+        return self._current("ROLE")
 
     def get_current_user(self) -> str | None:
-        return _quoted(self._session.user)
+        return self._current("USER")
 
-    def _execute(self, text: str, values: Sequence[Any]) -> Result:
-        script = self._session.script
-        if self._session.running is not None:
-            # Code that catches everything must stop all the same when its procedure is cancelled.
-            self._session.running.check_cancelled()
-        try:
-            return self._session.execute(text, list(values) or None)
-        finally:
-            if script is not None and script.transactions is not None:
-                script.transactions.resume(self._session)
+    def _current(self, what: str) -> str | None:
+        return _quoted(self._execute(f"SELECT CURRENT_{what}()", []).rows[0][0])
+
+    def _execute(self, text: str, values: Sequence[Any], *, keep: bool = False) -> Result:
+        bindings = {str(number): bind(value) for number, value in enumerate(values, 1)}
+        data = self._asking.data({"sqlText": text, "bindings": bindings, "keep": keep})
+        return Result(data, self._zone)
 
     def _has_table(self, name: str) -> bool:
         try:
             self._execute("SELECT 1 FROM IDENTIFIER(?) LIMIT 0", [name])
-        except errors.SnowmeltError as error:
+        except SQLError as error:
             if error.code != "002003":
                 raise
             return False
@@ -203,11 +215,6 @@ class PythonSession:
 def _quoted(name: str | None) -> str | None:
     """Snowpark gives names in quotes."""
     return None if name is None else '"' + name.replace('"', '""') + '"'
-
-
-def _folded(name: str) -> str:
-    parts = split_name(name)
-    return parts[0] if parts is not None and len(parts) == 1 else name
 
 
 def _names(first: Any) -> Sequence[str]:

@@ -1,0 +1,1 @@
+"""Running procedures that users wrote, in processes of their own which call back."""
