@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from typing import Any
 
 from snowmelt.core import errors
@@ -55,3 +56,16 @@ def compiled(body: str) -> Any:
 
 def failed(detail: str) -> SnowmeltError:
     return SnowmeltError("100357", "P0000", f"Python Interpreter Error:\n{detail}")
+
+
+def raised(error: BaseException) -> SnowmeltError:
+    """What the code raised, with the line of it."""
+    if isinstance(error, SnowmeltError):
+        shown = f"SnowmeltError: {error}"
+    else:
+        shown = traceback.format_exception_only(error)[-1].strip()
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == FILE]
+    if not frames:
+        return failed(shown)
+    last = frames[-1]
+    return failed(f'Traceback (most recent call last):\n  File "{FILE}", line {last.lineno}, in {last.name}\n{shown}')

@@ -76,7 +76,7 @@ class Answers:
             str(asked["sqlText"]), read_bindings(asked.get("bindings")), describe_only=bool(asked.get("describeOnly"))
         )
         outcome = execute_request(session, request, query_id)
-        context = {
+        context: dict[str, Any] = {
             "finalDatabaseName": session.database, "finalSchemaName": session.schema,
             "finalWarehouseName": session.warehouse, "finalRoleName": session.role, "parameters": [],
         }  # fmt: skip
