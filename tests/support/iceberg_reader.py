@@ -1,6 +1,6 @@
 """Reads tables as Iceberg, in an environment of its own: asked by lines of JSON, and answers so.
 
-A question has the reader and the table's folder, with settings where that is in S3; or a catalogue, with the table's
+A question has the reader and the table's folder, with settings where that is in S3; or a catalog, with the table's
 name in it. The answer is the rows, with values as text, which is what all readers can agree on.
 """
 
@@ -21,7 +21,7 @@ from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.table import StaticTable
 
 EXTENSIONS = (duckdb_extension_httpfs, duckdb_extension_avro, duckdb_extension_iceberg)
-catalogues: dict[str, RestCatalog] = {}
+catalogs: dict[str, RestCatalog] = {}
 attached: dict[str, duckdb.DuckDBPyConnection] = {}
 
 
@@ -45,16 +45,16 @@ def with_extensions() -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def by_pyiceberg_catalogue(asked: dict[str, Any]) -> pa.Table:
-    key = json.dumps(asked["catalogue"])
-    if key not in catalogues:
-        catalogues[key] = RestCatalog("c", **asked["catalogue"])
-    return catalogues[key].load_table((asked["schema"], asked["table"])).scan().to_arrow()
+def by_pyiceberg_catalog(asked: dict[str, Any]) -> pa.Table:
+    key = json.dumps(asked["catalog"])
+    if key not in catalogs:
+        catalogs[key] = RestCatalog("c", **asked["catalog"])
+    return catalogs[key].load_table((asked["schema"], asked["table"])).scan().to_arrow()
 
 
-def by_duckdb_catalogue(asked: dict[str, Any]) -> pa.Table:
-    """A connection for each question: DuckDB keeps what a catalogue said."""
-    about = asked["catalogue"]
+def by_duckdb_catalog(asked: dict[str, Any]) -> pa.Table:
+    """A connection for each question: DuckDB keeps what a catalog said."""
+    about = asked["catalog"]
     user, _, secret = about["credential"].partition(":")
     key = json.dumps(about)
     if "@" not in about["warehouse"] or key not in attached:
@@ -82,8 +82,8 @@ def shown_value(value: Any) -> str | None:
 
 
 READERS = {
-    "pyiceberg": by_pyiceberg, "duckdb": by_duckdb, "pyiceberg catalogue": by_pyiceberg_catalogue,
-    "duckdb catalogue": by_duckdb_catalogue,
+    "pyiceberg": by_pyiceberg, "duckdb": by_duckdb, "pyiceberg catalog": by_pyiceberg_catalog,
+    "duckdb catalog": by_duckdb_catalog,
 }  # fmt: skip
 
 

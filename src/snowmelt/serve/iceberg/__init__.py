@@ -1,1 +1,1 @@
-"""An Iceberg REST catalogue of what a role may read. See docs/design/iceberg.md."""
+"""An Iceberg REST catalog of what a role may read. See docs/design/iceberg.md."""

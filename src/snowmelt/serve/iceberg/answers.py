@@ -1,4 +1,4 @@
-"""The catalogue's answers, and errors as Iceberg's specification has them."""
+"""The catalog's answers, and errors as Iceberg's specification has them."""
 
 from __future__ import annotations
 

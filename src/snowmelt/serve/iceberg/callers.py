@@ -1,4 +1,4 @@
-"""Who asks the catalogue: with a token that it gave for a user's secret, or with an access token or JWT of the user."""
+"""Who asks the catalog: with a token that it gave for a user's secret, or with an access token or JWT of the user."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Which database a catalogue is, and of which moment: `SHOP`, `SHOP@now`, `SHOP@2026-01-31T12:00:00Z`.
+"""Which database a catalog is, and of which moment: `SHOP`, `SHOP@now`, `SHOP@2026-01-31T12:00:00Z`.
 
-A catalogue of a moment shows every table as it was then, so that what is read from several of them belongs together.
+A catalog of a moment shows every table as it was then, so that what is read from several of them belongs together.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The catalogue's addresses: configuration, tokens, schemas, tables. Everything is asked in the caller's session."""
+"""The catalog's addresses: configuration, tokens, schemas, tables. Everything is asked in the caller's session."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class IcebergCatalog:
         ]
 
     async def config(self, request: Request) -> Response:
-        """Which database the catalogue is. Clients put the prefix into all other addresses."""
+        """Which database the catalog is. Clients put the prefix into all other addresses."""
         asked, moment = split_warehouse(request.query_params.get("warehouse", ""))
 
         def chosen(session: Session) -> CatalogMoment:
@@ -129,7 +129,7 @@ class IcebergCatalog:
         await self._callers.caller(request)
         if request.method in ("GET", "HEAD"):
             raise CatalogError(404, "There is nothing at this address.", kind="NoSuchEndpointException")
-        raise CatalogError(405, "The catalogue is for reading.", hint="Write by SQL: INSERT, MERGE, CREATE TABLE.")
+        raise CatalogError(405, "The catalog is for reading.", hint="Write by SQL: INSERT, MERGE, CREATE TABLE.")
 
     # -- the caller's session -------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Other engines read through the catalogue what SQL reads: PyIceberg and DuckDB, in a process without Snowmelt."""
+"""Other engines read through the catalog what SQL reads: PyIceberg and DuckDB, in a process without Snowmelt."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.support.iceberg_readers import IcebergReaders
 from tests.support.waiting import DEADLINE
 
 EXTRACT_LOAD = Path(__file__).parent.parent / "extract_load"
-ENGINES = ("pyiceberg catalogue", "duckdb catalogue")
+ENGINES = ("pyiceberg catalog", "duckdb catalog")
 EVERY_TYPE = (
     "id INT, name VARCHAR, amount NUMBER(10,2), at TIMESTAMP_NTZ, l TIMESTAMP_LTZ, z TIMESTAMP_TZ, d DATE, b BOOLEAN, "
     "v VARIANT, bin BINARY, tm TIME, f FLOAT"
@@ -60,7 +60,7 @@ def admin(shop: Serving) -> Iterator[Session]:
     session.close()
 
 
-def catalogue(shop: Serving, warehouse: str = "SHOP", role: str = "SYSADMIN") -> dict[str, str]:
+def catalog(shop: Serving, warehouse: str = "SHOP", role: str = "SYSADMIN") -> dict[str, str]:
     return {
         "uri": f"{shop.url}/iceberg", "credential": f"ann:{PASSWORD}", "warehouse": warehouse,
         "scope": f"session:role:{role}",
@@ -68,9 +68,7 @@ def catalogue(shop: Serving, warehouse: str = "SHOP", role: str = "SYSADMIN") ->
 
 
 def read(shop: Serving, readers: IcebergReaders, engine: str, table: str, warehouse: str = "SHOP") -> list[Any]:
-    rows = readers.ask(
-        {"reader": engine, "catalogue": catalogue(shop, warehouse), "schema": "S", "table": table.upper()}
-    )
+    rows = readers.ask({"reader": engine, "catalog": catalog(shop, warehouse), "schema": "S", "table": table.upper()})
     return sorted(json.dumps(row) for row in rows)
 
 
@@ -154,7 +152,7 @@ def test_for_long(shop: Serving, admin: Session, readers: IcebergReaders, seed: 
     run_randomly(shop, admin, readers, seed, 40)
 
 
-def test_a_catalogue_of_a_moment_shows_one(shop: Serving, admin: Session, readers: IcebergReaders) -> None:
+def test_a_catalog_of_a_moment_shows_one(shop: Serving, admin: Session, readers: IcebergReaders) -> None:
     """What is read from several tables belongs together, whatever is committed between the reads."""
     admin.execute_script("CREATE TABLE a (n INT); CREATE TABLE b (n INT)")
     grant_all(admin)
@@ -176,8 +174,8 @@ def test_spark_of_another_process_reads_them(shop: Serving, admin: Session) -> N
     )
     grant_all(admin)
     (jar,) = ensure_jars(jars=parse_lock((EXTRACT_LOAD / "iceberg_spark.lock").read_text()))
-    about = json.dumps(catalogue(shop))
-    script = [sys.executable, "-m", "tests.serve.iceberg_catalogue_spark", str(jar), about, "S.T", "S.PLAIN"]
+    about = json.dumps(catalog(shop))
+    script = [sys.executable, "-m", "tests.serve.iceberg_catalog_spark", str(jar), about, "S.T", "S.PLAIN"]
     done = subprocess.run(script, capture_output=True, text=True, timeout=DEADLINE, check=False)
     found = [json.loads(line.removeprefix("ROWS ")) for line in done.stdout.splitlines() if line.startswith("ROWS ")]
     assert len(found) == 2, done.stderr[-3000:]
@@ -290,7 +288,7 @@ def test_reading_is_in_the_history(analyst: Asking, admin: Session) -> None:
 
 
 def test_the_address_of_the_metadata(admin: Session, readers: IcebergReaders) -> None:
-    """For readers that have no catalogue."""
+    """For readers that have no catalog."""
     admin.execute_script("CREATE TABLE t (n NUMBER(5,2)); INSERT INTO t VALUES (1.25)")
     told = json.loads(admin.execute("SELECT SYSTEM$GET_ICEBERG_TABLE_INFORMATION('t')").rows()[0][0])
     for engine in ("pyiceberg", "duckdb"):

@@ -1,4 +1,4 @@
-"""Reads tables of a catalogue by Spark with Iceberg's own runtime, in a process of its own."""
+"""Reads tables of a catalog by Spark with Iceberg's own runtime, in a process of its own."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 from tests.extract_load.iceberg_spark import rows, shown
 
 
-def main(jar: str, catalogue: str, *tables: str) -> None:
-    """Prints the rows of each table. `catalogue`: its properties, as JSON."""
+def main(jar: str, catalog: str, *tables: str) -> None:
+    """Prints the rows of each table. `catalog`: its properties, as JSON."""
     building = (
         SparkSession.builder.master("local[1]")
         .config("spark.jars", jar)
@@ -20,7 +20,7 @@ def main(jar: str, catalogue: str, *tables: str) -> None:
         .config("spark.sql.catalog.c", "org.apache.iceberg.spark.SparkCatalog")
         .config("spark.sql.catalog.c.type", "rest")
     )
-    for name, value in json.loads(catalogue).items():
+    for name, value in json.loads(catalog).items():
         building = building.config(f"spark.sql.catalog.c.{name}", value)
     spark = building.getOrCreate()
     for table in tables:
