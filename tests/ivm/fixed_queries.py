@@ -148,6 +148,14 @@ select a, b, sum(n) over (partition by a) as s from (select a, b, count(*) n fro
 select a, sum(sum(b)) over (partition by a) as s from t group by a
 select a, c from (select t.a, u.c, row_number() over (partition by t.a order by u.c, u.k, t.k, t.b, t.s, t.f, u.a, t.d, t.z) r from t left join u on t.k = u.k) where r <= 2
 select a, sum(f) over (partition by a) as s from t
+select a, b, rank() over (order by b) as r, dense_rank() over (order by b desc) as q from t
+select k, row_number() over (order by b desc, k, s, f, d, z) as n, lag(b) over (order by k, b, s, f, d, z) as x from t
+select k, sum(b) over (partition by a) as x, sum(b) over () as y, count(*) over (order by a) as n from t
+select a, sum(b) as s, sum(sum(b)) over (order by a) as running from t group by a
+select k, a from t qualify row_number() over (order by b, k, s, f, d, z) = 1
+select a, r from (select a, rank() over (order by sum(b) desc) as r from t group by a) where r < 3
+select x.a, y.a as a2, x.r from (select a, rank() over (order by sum(b)) as r from t group by a) x join (select a, rank() over (order by count(*) desc) as r from u group by a) y on x.r = y.r
+select t.k, u.c, ntile(2) over (order by t.b, t.k, u.c, u.k, t.s, t.f, t.d, t.z) as x from t left join u on t.a = u.a
 select k, a from t order by b, k, a, s, f, d, z limit 3
 select k, a from t order by b desc, k, a, s, f, d, z limit 2 offset 1
 select k, x.n from t left join (select a, count(*) n from u group by a order by n desc, a limit 2) x on t.a = x.a
@@ -177,6 +185,7 @@ TOP = (
     "SELECT a, COUNT(*) AS n, SUM(b) AS s FROM t GROUP BY a ORDER BY n DESC, s, a LIMIT 2",
     "SELECT t.k, u.c FROM t JOIN u ON t.k = u.k ORDER BY c, t.k LIMIT 4",
     "SELECT DISTINCT a FROM t ORDER BY a LIMIT 3",
+    "SELECT DISTINCT (a) FROM t ORDER BY a DESC LIMIT 3",
     "SELECT d, k + 1 AS k1 FROM t ORDER BY d, k1 DESC LIMIT 1",
     "SELECT TOP 2 z, k FROM t WHERE a > 0 ORDER BY z DESC, k",
 )

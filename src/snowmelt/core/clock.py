@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
@@ -15,6 +17,31 @@ class Clock(Protocol):
 class SystemClock:
     def now(self) -> datetime:
         return datetime.now(UTC)
+
+
+class SteadyClock:
+    """Never goes back. When the clock below is set back, time goes on from where it was, as fast as ever: what is due
+    in a minute is due in a minute, and not when the clock below is there again."""
+
+    def __init__(self, below: Clock) -> None:
+        self._below = below
+        self._lock = threading.Lock()
+        self._last = below.now()
+        self._counted = time.monotonic()
+
+    def now(self) -> datetime:
+        with self._lock:
+            counted = time.monotonic()
+            passed = timedelta(seconds=counted - self._counted)
+            told = self._below.now()
+            self._last = told if told >= self._last else self._last + passed
+            self._counted = counted
+            return self._last
+
+    def not_before(self, instant: datetime) -> None:
+        """Time goes on from there if the clock below is not as far yet."""
+        with self._lock:
+            self._last = max(self._last, instant)
 
 
 class ManualClock:

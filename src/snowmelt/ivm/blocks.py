@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from snowmelt.core.types import DataType
+from snowmelt.core.types import INTEGER, DataType
 from snowmelt.ivm import grouping
 from snowmelt.ivm.algebra import Fresh, Item, PlanColumn, conjuncts, passed
 from snowmelt.ivm.expressions import Expressions, Replaced, View
@@ -164,6 +164,7 @@ class SelectBlock(Sources):
             groups.setdefault(tuple(window.args.get("partition_by") or []), []).append(window)
         for partition, windows in groups.items():
             keys = [self._as_column(self.expression(part, replaced), note_of(part).type) for part in partition]
+            keys = keys or [self._of_all_rows()]
             trees = [self._window(window, replaced) for window in windows]
             below = self._computed(keys)
             items = []
@@ -172,6 +173,10 @@ class SelectBlock(Sources):
                 items.append(Item(self.lowerer.fresh(note_of(window.this).type), tree))
             self.node = Windowed(below, tuple(key.column for key in keys), tuple(items))
             replaced.update({w: item.column.ref for w, item in zip(windows, items, strict=True)})
+
+    def _of_all_rows(self) -> Item:
+        """The key of windows without PARTITION BY: all rows are one partition, so that any change concerns all."""
+        return Item(self.lowerer.fresh(INTEGER), exp.cast(number(1), "INT"))
 
     def _window(self, window: exp.Window, replaced: Replaced) -> exp.Expr:
         bare = window.copy()
@@ -189,9 +194,10 @@ class SelectBlock(Sources):
         columns = tuple(column for _, column in outputs)
         limit, offset = tree.args.get("limit"), tree.args.get("offset")
         limited = limit is not None or offset is not None
-        sorting = [self._order(item, outputs, computed, replaced) for item in order] if limited else []
+        distinct = tree.args.get("distinct") is not None
+        sorting = [self._order(item, outputs, computed, replaced, distinct=distinct) for item in order if limited]
         node: Operator = Project(self.node, tuple(computed))
-        if tree.args.get("distinct") is not None:
+        if distinct:
             node = Aggregate(node, columns, ())
         if limited:
             first, skipped = (int(part.expression.name) if part is not None else None for part in (limit, offset))
@@ -201,16 +207,27 @@ class SelectBlock(Sources):
         return View(node, tuple(outputs))
 
     def _order(
-        self, item: exp.Expr, outputs: list[tuple[str, PlanColumn]], computed: list[Item], replaced: Replaced
+        self,
+        item: exp.Expr,
+        outputs: list[tuple[str, PlanColumn]],
+        computed: list[Item],
+        replaced: Replaced,
+        *,
+        distinct: bool,
     ) -> exp.Ordered:
         value = item.this
         named = next((c for name, c in outputs if isinstance(value, exp.Column) and not value.table
                       and name == value.name), None)  # fmt: skip
         if named is None:
             tree = self.expression(value, replaced)
-            known = next((one.column for one in computed if one.value == tree), None)
-            named = known or self.lowerer.fresh(note_of(value).type)
-            if known is None:
+            named = next((one.column for one in computed if one.value.unnest() == tree.unnest()), None)
+            if named is None and distinct:
+                raise NotIncrementalError(
+                    Reason.UNSUPPORTED_OPERATOR, "ORDER BY of what SELECT DISTINCT does not list",
+                    "Put the expression into the SELECT list.",
+                )  # fmt: skip
+            if named is None:
+                named = self.lowerer.fresh(note_of(value).type)
                 computed.append(Item(named, tree))
         return exp.Ordered(this=named.ref, desc=item.args.get("desc"), nulls_first=item.args.get("nulls_first"))
 

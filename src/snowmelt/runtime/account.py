@@ -12,7 +12,7 @@ from typing import Self
 import structlog
 
 from snowmelt.core import private_files
-from snowmelt.core.clock import Clock, SystemClock
+from snowmelt.core.clock import Clock, SteadyClock, SystemClock
 from snowmelt.core.config import Settings, load_settings
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.logs import ensure_logging
@@ -77,7 +77,7 @@ class Account:
     ) -> None:
         self.data_dir = data_dir
         self.settings = settings
-        self.clock = clock
+        self.clock = SteadyClock(clock)
         self.ownership = ownership
         self.features = features
         self.services = Services()
@@ -89,8 +89,9 @@ class Account:
         """What to undo at the end, in the opposite order; every step happens, even if another one fails."""
         with self._closing:
             self._closing.callback(ownership.release)
-            self.state = StateStore.open(settings.state_url or f"sqlite:///{data_dir / 'state.db'}", clock)
+            self.state = StateStore.open(settings.state_url or f"sqlite:///{data_dir / 'state.db'}", self.clock)
             self._closing.callback(self.state.close)
+            self.clock.not_before(self.state.last_instant())
             root = open_root(settings, data_dir)
             self._closing.callback(root.close)
             self.store = DeltaStore(root)
@@ -108,7 +109,7 @@ class Account:
             )
             self._closing.callback(self.engine.stop)
             self.access = AccessControl(self.state)
-            self.audit = AuditLog(self.state, clock)
+            self.audit = AuditLog(self.state, self.clock)
             self._closing.callback(_quietly, self.audit.flush)
             self.locks = TableLocks()
             self.slots = Slots(settings.parallel_statements)
@@ -119,7 +120,7 @@ class Account:
             self.recovered: Recovered = recover(self.state, self.store)
             self.journal = QueryJournal(self.state, jobs=self.engine.jobs)
             self._closing.callback(_quietly, self.journal.close)
-            self.metering = Metering(self.state, clock)
+            self.metering = Metering(self.state, self.clock)
             self.results = ResultCache()
             self.kept_queries = KeptQueries()
             self.key_filters = KeyFilters(data_dir / "keys")

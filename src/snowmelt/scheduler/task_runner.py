@@ -36,6 +36,10 @@ class TaskCatalog(Protocol[Start, Ended]):
         """Records all decisions at once, or none of them; what is to be executed now."""
         ...
 
+    def begun_all_the_same(self) -> list[Start]:
+        """What an `apply` recorded that failed all the same: its commit had succeeded, and nobody executes it."""
+        ...
+
     def execute(self, start: Start) -> Ended:
         """Runs a task's body; what became of it. Never raises."""
         ...
@@ -97,15 +101,14 @@ class TaskRunner(DecidingLoop[_Message[Ended]], Generic[Start, Ended]):
         decided = False
         while not self._stopping.is_set():
             self._record()
+            self._start(self._catalog.begun_all_the_same())
             plan = tick(self._catalog.load(), self._clock.now())
             self._next_due = plan.next_due
             decisions = self._possible(plan.decisions)
             if not decisions:
                 break
             decided = True
-            for start in self._catalog.apply([item for item in decisions if not isinstance(item, TimeOut)]):
-                self._running += 1
-                self._pool.submit(self._execute, start)
+            self._start(self._catalog.apply([item for item in decisions if not isinstance(item, TimeOut)]))
             for item in decisions:
                 if isinstance(item, TimeOut):
                     self._catalog.cancel(item.run, item.task)
@@ -113,6 +116,11 @@ class TaskRunner(DecidingLoop[_Message[Ended]], Generic[Start, Ended]):
                 # They end when their workers have noticed.
                 break
         return decided
+
+    def _start(self, starts: Sequence[Start]) -> None:
+        for start in starts:
+            self._running += 1
+            self._pool.submit(self._execute, start)
 
     def _possible(self, decisions: Sequence[Decision]) -> list[Decision]:
         """All but the tasks for which no worker is free: they are decided again when one is."""

@@ -45,6 +45,7 @@ def query_findings(item: LintedStatement, library: Library) -> Iterator[Found]:
     if dynamic:
         yield from _massive(tree)
         yield from _growing(tree)
+        yield from _windows(tree)
         yield from _arrival(item, tree)
         yield from _over_raw(tree)
         yield from _not_incremental(item, library)
@@ -65,6 +66,13 @@ def _growing(tree: exp.Expr) -> Iterator[Found]:
             inside = call.find_ancestor(exp.Window, exp.Select)
             if call.name.upper() in _LISTS and inside is select:
                 yield "ES-02", f"{call.name.upper()} keeps every row of its group, and nothing bounds them", ()
+
+
+def _windows(tree: exp.Expr) -> Iterator[Found]:
+    for window in tree.find_all(exp.Window):
+        if not window.args.get("partition_by"):
+            said = f"{window.this.name.upper()} without PARTITION BY is computed over all rows at every change"
+            yield "ES-02", said, ()
 
 
 def _arrival(item: LintedStatement, tree: exp.Expr) -> Iterator[Found]:

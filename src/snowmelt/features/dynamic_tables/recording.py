@@ -129,9 +129,10 @@ class RefreshRecord:
     def begin(self) -> None:
         """The history says that it runs, for those who look meanwhile and for the next start if it never ends."""
         if not self.announced:
+            # First: the row may be there although its commit seemed to fail.
+            self.announced = True
             with self.account.state.begin() as state:
                 state.dynamic.record_refresh(self.row)
-            self.announced = True
 
     def forget(self) -> None:
         """Nothing of it remains, and no row of history either."""
@@ -192,9 +193,14 @@ class RefreshRecord:
         return {} if self.correlation_id is None else {correlation.DETAIL: self.correlation_id}
 
     def fail(self, error: SnowmeltError) -> RefreshOutcome:
-        """The table stays as it is; a scheduled failure counts."""
+        """The table stays as it is; a scheduled failure counts. One whose commit succeeded, though its answer was lost,
+        is no failure."""
         ended = RefreshState.CANCELLED if error.code == _CANCELLED else RefreshState.FAILED
         with self.account.state.begin() as state:
+            recorded = state.dynamic.refresh(self.row.id)
+            if recorded is not None and recorded.state is RefreshState.SUCCEEDED:
+                self.row = recorded
+                return self.outcome(RefreshState.SUCCEEDED, recorded.action)
             self.update({"state": ended, "state_code": error.code, "state_message": error.text, "ended_at": state.now})
             state.dynamic.record_refresh(self.row)
             self.announced = True

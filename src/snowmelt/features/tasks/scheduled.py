@@ -51,6 +51,8 @@ class ScheduledTasks:
         self._objects: list[CatalogObject] = []
         self._standings: dict[str, tuple[str, TaskStanding]] = {}
         self._watching = False
+        self._in_doubt: list[Start] = []
+        """What the last `apply` was about to begin, if it failed."""
 
     # -- what there is --------------------------------------------------------------------------------------------
 
@@ -137,13 +139,24 @@ class ScheduledTasks:
         starts: list[Start] = []
         if not decisions:
             return starts
+        self._in_doubt = starts
         with self._account.state.begin() as state:
             for decision in decisions:
                 start = _apply(state, decision)
                 if start is not None:
                     starts.append(start)
+        self._in_doubt = []
         reached("task-decided")
         return starts
+
+    def begun_all_the_same(self) -> list[Start]:
+        if not self._in_doubt:
+            return []
+        with self._account.state.read() as state:
+            recorded = {start.run.id: state[TaskRecords].run(start.run.id) for start in self._in_doubt}
+        found = [start for start in self._in_doubt if _is_executing(recorded[start.run.id])]
+        self._in_doubt = []
+        return found
 
     def execute(self, start: Start) -> Ended:
         return self._executions.execute(start)
@@ -168,6 +181,10 @@ class ScheduledTasks:
             self._executions.interrupt()
         else:
             self._executions.time_out(run, task)
+
+
+def _is_executing(run: TaskRun | None) -> bool:
+    return run is not None and run.state is RunState.EXECUTING
 
 
 def _apply(state: StateTransaction, decision: scheduler.Decision) -> Start | None:

@@ -14,10 +14,8 @@ from snowmelt.ivm.operators.base import Joined, Operator, OuterDomain, Unary
 from snowmelt.ivm.operators.filter import filtered
 from snowmelt.ivm.operators.first_row import first_row
 from snowmelt.ivm.operators.project import Project
-from snowmelt.ivm.reasons import NotIncrementalError, Reason
 from snowmelt.ivm.rendering import PlanRenderer, RenderedRows, Restriction, named, select_from, selected, total_order
 from snowmelt.ivm.trees import aggregate_name, is_exact, number
-from snowmelt.sql.notes import note_of
 
 _FRAMED = {"first_value", "last_value", "first", "last", "any_value", "collect_list"}
 _ORDERED = _FRAMED | {"row_number", "lag", "lead", "nth_value", "ntile"}
@@ -100,18 +98,6 @@ class Windowed(Unary):
     def exact_keys(self) -> Iterable[tuple[str, Iterable[str]]]:
         orders = [item.value.args["order"] for item in self.items if item.value.args.get("order") is not None]
         return [("PARTITION BY", ids_of(self.partition)), ("OVER (ORDER BY …)", columns_in(*orders))]
-
-    def problem(self) -> NotIncrementalError | None:
-        if self.partition:
-            return None
-        call = self.items[0].value
-        name = aggregate_name(call.this).upper() if isinstance(call, exp.Window) else "A window function"
-        return NotIncrementalError(
-            Reason.WINDOW_WITHOUT_PARTITION,
-            f"{name} OVER () without PARTITION BY",
-            "Any change may touch every row: add PARTITION BY.",
-            note_of(call).position,
-        )
 
     def joined_with(self, domain: OuterDomain) -> Joined:
         below, names = domain.join(self.input)
