@@ -194,7 +194,8 @@ def test_models_of_dbt_need_tests(tmp_path: Path) -> None:
     assert [(row["id"], row["object"]) for row in rows] == [("DW-07", "b")]
 
 
-def test_the_examples_have_no_errors_but_one_that_is_there_to_be_seen() -> None:
+def test_the_examples_have_no_errors() -> None:
     examples = Path(__file__).parents[2] / "examples"
     rows = json.loads(lint(str(examples), "--format", "json").stdout)
-    assert {(row["id"], row["object"]) for row in rows if row["level"] == "error"} == {("DW-01", "TOP_CUSTOMERS")}
+    assert not [row for row in rows if row["level"] == "error"]
+    assert ("ES-02", "TOP_CUSTOMERS") in {(row["id"], row["object"]) for row in rows}
