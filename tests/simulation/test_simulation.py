@@ -10,7 +10,7 @@ from tests.simulation.driver import Simulations
 
 EACH_DAY = 2
 LONG, BLOCKS = 250, 8
-FEW = 12
+FEW = 40
 """Seeds within which a bug must be found."""
 BUGS = (
     "no_lock", "forgotten_offset", "flip_one_by_one", "rollback_forgets", "token_after_the_rows",

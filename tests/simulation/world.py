@@ -118,7 +118,7 @@ class World:
                     if error.code == "000603" or "internal" in str(error).lower():
                         self.wrong.append(f"{name}: {error}")
                     self._quietly(session, "ROLLBACK")
-                time.sleep(chance.expovariate(1 / 8))
+                time.sleep(chance.expovariate(1 / (2 if name == "reader" else 8)))
         except WrongError:
             pass
         except BaseException as error:

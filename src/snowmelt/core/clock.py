@@ -38,6 +38,10 @@ class SteadyClock:
             self._counted = counted
             return self._last
 
+    def of_machine(self) -> datetime:
+        """As the clock below tells it, which may have been set back: for times that other machines have written."""
+        return self._below.now()
+
     def not_before(self, instant: datetime) -> None:
         """Time goes on from there if the clock below is not as far yet."""
         with self._lock:

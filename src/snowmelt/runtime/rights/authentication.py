@@ -154,7 +154,7 @@ class Authenticator:
         wanted = issuer[len(subject) + 1 :]
         for key in (user.rsa_public_key, user.rsa_public_key_2):
             if key is not None and credentials.fingerprint(key) == wanted:
-                _verify(jwt, key, self._account.clock.now())
+                _verify(jwt, key, self._account.clock.of_machine())
                 return user, grounds.by_key(user, wanted)
         raise access_errors.invalid_jwt()
 
