@@ -33,8 +33,8 @@ class SteadyClock:
         with self._lock:
             counted = time.monotonic()
             passed = timedelta(seconds=counted - self._counted)
-            told = self._below.now()
-            self._last = told if told >= self._last else self._last + passed
+            shown = self._below.now()
+            self._last = shown if shown >= self._last else self._last + passed
             self._counted = counted
             return self._last
 
