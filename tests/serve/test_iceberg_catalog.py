@@ -114,16 +114,20 @@ def test_every_type(shop: Serving, admin: Session, readers: IcebergReaders) -> N
         }  # fmt: skip
 
 
+_INTO = "INSERT INTO t (id, name, amount)"
 STEPS = (
-    "INSERT INTO t SELECT {n}, 'n{n}', {n}.25", "INSERT INTO t VALUES ({n}, NULL, NULL), ({n}, 'b', 1)",
+    _INTO + " SELECT {n}, 'n{n}', {n}.25", _INTO + " VALUES ({n}, NULL, NULL), ({n}, 'b', 1)",
     "UPDATE t SET name = 'u' WHERE id % 3 = {m}", "DELETE FROM t WHERE id % 5 = {m}",
     "MERGE INTO t USING (SELECT {n} AS id) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET amount = 9 "
     "WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)",
-    "ALTER TABLE t ADD COLUMN c{n} FLOAT", "CREATE OR REPLACE TABLE t AS SELECT * FROM t",
+    "ALTER TABLE t ADD COLUMN c{n} FLOAT",
+    "ALTER TABLE t ADD COLUMN gone TIMESTAMP_TZ; ALTER TABLE t ADD COLUMN left VARIANT; "
+    "UPDATE t SET gone = '2024-01-01 00:00:00 +0200' WHERE id % 2 = 0; ALTER TABLE t DROP COLUMN gone, left",
+    "CREATE OR REPLACE TABLE t AS SELECT * FROM t",
     "CREATE OR REPLACE TABLE copy CLONE t; CREATE OR REPLACE TABLE t CLONE copy", "TRUNCATE TABLE t",
     "ALTER DYNAMIC TABLE totals REFRESH",
-    "BEGIN; INSERT INTO t VALUES ({n}, 'x', 1); DELETE FROM t WHERE id = {m}; COMMIT",
-    "BEGIN; INSERT INTO t VALUES ({n}, 'never', 1); ROLLBACK",
+    "BEGIN; " + _INTO + " VALUES ({n}, 'x', 1); DELETE FROM t WHERE id = {m}; COMMIT",
+    "BEGIN; " + _INTO + " VALUES ({n}, 'never', 1); ROLLBACK",
 )  # fmt: skip
 
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
+
+import pyarrow as pa
 
 _TYPES = {
     "boolean": "boolean", "byte": "int", "short": "int", "integer": "int", "long": "long", "float": "float",
@@ -49,18 +51,25 @@ class IcebergColumns:
     """The types of the columns that Iceberg has no word for, by their names."""
 
 
-def iceberg_columns(schema_json: str) -> IcebergColumns:
-    """The columns of a version. Ids go by position: each version's metadata are read by themselves."""
+def iceberg_columns(schema_json: str, in_files: Iterable[pa.Field]) -> IcebergColumns:
+    """The columns of a version. Ids go by position: each version's metadata are read by themselves.
+
+    `in_files`: what its files may have beside them. PyIceberg reads no file with a column that has no name.
+    """
     ids = _Ids()
     fields, names, left_out = [], [], {}
     for column in json.loads(schema_json)["fields"]:
         field, name = ids.field(column)
-        # PyIceberg asks for the names of all that is in a file.
         names.append(name)
         if _sayable(column["type"]):
             fields.append(field)
         else:
             left_out[column["name"]] = _word(column["type"])
+    named = {known for name in names for known in name["names"]}
+    for unseen in in_files:
+        if unseen.name not in named:
+            named.add(unseen.name)
+            names.append(ids.name(unseen))
     return IcebergColumns(fields, names, ids.last, left_out)
 
 
@@ -97,6 +106,12 @@ class _Ids:
         on_disk = column.get("metadata", {}).get(_NAME_ON_DISK, column["name"])
         field = {"id": number, "name": column["name"], "required": False, "type": kind}
         return field, {"field-id": number, "names": [on_disk], **({"fields": inside} if inside else {})}
+
+    def name(self, inside: pa.Field) -> Field:
+        """The entry of a column that nobody reads."""
+        number = self._next()
+        parts = [self.name(inside.type.field(index)) for index in range(inside.type.num_fields)]
+        return {"field-id": number, "names": [inside.name], **({"fields": parts} if parts else {})}
 
     def _type(self, kind: Any) -> tuple[Any, list[Field]]:
         if kind == "variant":

@@ -7,13 +7,18 @@ import hashlib
 import json
 import time
 import uuid
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from snowmelt.storage.folders import TableFolder
 from snowmelt.storage.iceberg.columns import IcebergColumns, iceberg_columns
 from snowmelt.storage.iceberg.metadata import IcebergFile, IcebergSnapshot
+from snowmelt.storage.origins import ORIGIN_FILE, ORIGIN_ROW
 from snowmelt.storage.snapshot import FileList
 
 FOLDER = "_iceberg"
@@ -37,7 +42,7 @@ def publish(folder: TableFolder, uri: str, files: FileList, table_id: str, commi
 
     A version does not change, so that metadata which are there are taken, and it does not matter who writes them twice.
     """
-    columns = iceberg_columns(files.metadata.schema_json)
+    columns = iceberg_columns(files.metadata.schema_json, _in_files(folder, files))
     reason = _unsayable(files, columns)
     if reason is not None:
         raise ValueError(reason)
@@ -75,6 +80,14 @@ def _write(
         metadata["properties"][LEFT_OUT] = ", ".join(left_out)
     table_uuid = uuid.UUID(bytes=hashlib.sha256(table_id.encode()).digest()[:16], version=4)
     return {**metadata, "location": uri, "table-uuid": str(table_uuid)}
+
+
+def _in_files(folder: TableFolder, files: FileList) -> Iterator[pa.Field]:
+    """What files have, perhaps beside the table's columns: where their rows came from, and columns that are gone."""
+    yield from (pa.field(ORIGIN_FILE, pa.string()), pa.field(ORIGIN_ROW, pa.int64()))
+    if files.metadata.column_mapping:
+        for file in files.files:
+            yield from pq.read_schema(folder.present(file.path))
 
 
 def _unsayable(files: FileList, columns: IcebergColumns) -> str | None:
