@@ -76,7 +76,7 @@ class Alteration:
         found = self.find(name)
         if found is None:
             line, position = _position(self.run.sql, name)
-            raise errors.invalid_identifier(name, line, position)
+            raise errors.invalid_identifier(quote(name), line, position)
         return found
 
     def _put(self, of: str, **values: Any) -> None:

@@ -184,7 +184,7 @@ def _check_columns(definition: TableDefinition, columns: Sequence[str]) -> None:
     known = {column.name for column in definition.columns}
     for column in columns:
         if column not in known:
-            raise errors.invalid_identifier(column, 1, 0)
+            raise errors.invalid_identifier(quote(column), 1, 0)
 
 
 def _foreign_key(

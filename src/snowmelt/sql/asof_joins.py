@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from snowmelt.core import errors
+from snowmelt.core.names import quote
 from snowmelt.sql.binders import BindsExpressions
 from snowmelt.sql.bound import Bound, FromItem
 from snowmelt.sql.dialect import call
@@ -105,7 +106,7 @@ def _using(
     merged = expressions.scope.merged.get(name)
     found = [Bound(c.tree.copy(), c.type) for s in before for c in s.columns if c.name == name]
     if merged is None and not found:
-        raise errors.invalid_identifier(name, 1, 0)
+        raise errors.invalid_identifier(quote(name), 1, 0)
     column = exp.column(exp.to_identifier(name, quoted=True))
     return expressions.comparable_pair(merged if merged is not None else found[0], right.bind(column))
 

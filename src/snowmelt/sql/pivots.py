@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from sqlglot import exp
 
 from snowmelt.core import errors
+from snowmelt.core.names import quote
 from snowmelt.sql.bound import OutputColumn, fold_identifier, position_of
 from snowmelt.sql.dialect import as_written, identifier, string
 
@@ -75,7 +76,7 @@ def _column(node: exp.Expr, columns: Sequence[OutputColumn]) -> str:
     name = fold_identifier(node.this if isinstance(node, exp.Column) else node)
     if name not in {column.name for column in columns}:
         where = position_of(node)
-        raise errors.invalid_identifier(name, where.line, where.position)
+        raise errors.invalid_identifier(quote(name), where.line, where.position)
     return name
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from snowmelt.core import errors
+from snowmelt.core.names import quote
 from snowmelt.sql.binders import BindsExpressions
 from snowmelt.sql.bound import Bound, FromItem
 from snowmelt.sql.dialect import spark
@@ -38,7 +39,7 @@ def _one_side(expressions: BindsExpressions, name: str, sources: list[FromItem])
             return expressions.scope.merged[name]
     found = [c for s in sources for c in s.columns if c.name == name and name not in s.hidden]
     if not found:
-        raise errors.invalid_identifier(name, 1, 0)
+        raise errors.invalid_identifier(quote(name), 1, 0)
     return Bound(found[0].tree.copy(), found[0].type)
 
 

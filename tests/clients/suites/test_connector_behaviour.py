@@ -390,3 +390,13 @@ def test_nothing_of_a_closed_connection_is_left() -> None:
         own.cursor().execute("SELECT 1")
     with connect() as other, pytest.raises(ProgrammingError, match="does not exist"):
         other.cursor().execute("SELECT * FROM passing")
+
+
+@pytest.mark.skipif(not GENERATION_4, reason="generation 5 does not tell the server")
+@pytest.mark.parametrize("what", ["database", "schema", "warehouse"])
+def test_what_is_not_there_is_an_error_for_clients_that_want_one(what: str) -> None:
+    missing = {what: "never_there"}
+    connect(**missing).close()
+    with pytest.raises(snowflake.connector.DatabaseError, match=f"requested {what} does not exist"):
+        connect(**missing, validate_default_parameters=True)
+    connect(warehouse="COMPUTE_WH", validate_default_parameters=True).close()

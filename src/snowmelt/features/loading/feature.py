@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from snowmelt.core.lazy import lazy_imports
+from snowmelt.features.loading.file_statements import ExecuteFile
 from snowmelt.features.loading.kind import FILE_FORMATS, FILES, STAGES
 from snowmelt.runtime.account import Account
 from snowmelt.runtime.feature import Feature
@@ -23,6 +24,7 @@ FEATURE = Feature(
     "loading",
     kinds=(FILE_FORMATS, STAGES),
     groups=(FILES,),
+    scripts=(ExecuteFile,),
     views=lambda: information_schema.VIEWS,
     functions=lambda: sql_functions.FUNCTIONS,
     begin=_begin,

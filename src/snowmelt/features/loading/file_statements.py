@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
+from snowmelt.core import errors
 from snowmelt.features.loading.stage_statements import Location, StageLocation, UrlLocation, location
 from snowmelt.sql.statements.base import Statement
 from snowmelt.sql.statements.cursor import TokenCursor
@@ -58,6 +59,13 @@ class RemoveFiles(Statement):
     pattern: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ExecuteFile(Statement):
+    """EXECUTE IMMEDIATE FROM."""
+
+    location: StageLocation
+
+
 def _stage(cursor: TokenCursor) -> StageLocation:
     token = cursor.peek()
     found: Location = location(cursor)
@@ -87,6 +95,15 @@ def parse_get(cursor: TokenCursor) -> Get:
 def parse_list(cursor: TokenCursor) -> ListFiles:
     position = _stage(cursor)
     return ListFiles(position, read_options(cursor, PatternOption, "LIST").pattern)
+
+
+def parse_execute_file(cursor: TokenCursor) -> ExecuteFile:
+    found = _stage(cursor)
+    if cursor.at("USING") or cursor.at("DRY_RUN"):
+        raise errors.unsupported(
+            f"EXECUTE IMMEDIATE FROM … {cursor.peek().word}", hint="Render the file's template before PUT."
+        )
+    return ExecuteFile(found)
 
 
 def parse_remove(cursor: TokenCursor) -> RemoveFiles:

@@ -6,10 +6,12 @@ from snowmelt.core.lazy import lazy_imports
 from snowmelt.features.loading.copy_statements import CopyIntoLocation, CopyIntoTable, parse_copy
 from snowmelt.features.loading.definitions import FILE_FORMAT, STAGE, format_of, stage_of
 from snowmelt.features.loading.file_statements import (
+    ExecuteFile,
     Get,
     ListFiles,
     Put,
     RemoveFiles,
+    parse_execute_file,
     parse_get,
     parse_list,
     parse_put,
@@ -42,6 +44,7 @@ with lazy_imports():
     from snowmelt.features.loading import listing
     from snowmelt.features.loading.copy_commands import copy_into_location, copy_into_table
     from snowmelt.features.loading.file_commands import get, list_files, put, remove
+    from snowmelt.features.loading.file_scripts import execute_file
     from snowmelt.features.loading.listing import file_formats, format_ddl, stage_ddl, stages
     from snowmelt.features.loading.stage_commands import (
         alter_file_format,
@@ -124,7 +127,7 @@ FILES = StatementGroup(
     syntax=StatementSyntax(
         {
             "COPY": parse_copy, "PUT": parse_put, "GET": parse_get, "LIST": parse_list, "LS": parse_list,
-            "REMOVE": parse_remove, "RM": parse_remove,
+            "REMOVE": parse_remove, "RM": parse_remove, "EXECUTE IMMEDIATE FROM": parse_execute_file,
         },
         {
             CopyIntoTable: StatementKind("COPY", is_dml=True),
@@ -133,6 +136,7 @@ FILES = StatementGroup(
             Get: StatementKind("GET_FILES"),
             ListFiles: StatementKind("LIST_FILES"),
             RemoveFiles: StatementKind("REMOVE_FILES"),
+            ExecuteFile: StatementKind("EXECUTE_IMMEDIATE"),
         },
     ),
     handlers={
@@ -142,6 +146,7 @@ FILES = StatementGroup(
         Get: get,
         ListFiles: list_files,
         RemoveFiles: remove,
+        ExecuteFile: execute_file,
     },
     rules={"COPY INTO TABLE": (ask(Subject.TARGET, "INSERT"),)},
     requests={

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from snowmelt.core import errors
+from snowmelt.core.names import quote
 from snowmelt.features.loading import stage_folders
 from snowmelt.features.loading.copy_statements import CopyIntoTable
 from snowmelt.features.loading.csv_records import CsvLayout
@@ -141,7 +142,7 @@ def _columns(definition: TableDefinition, names: tuple[str, ...] | None) -> tupl
     known = {column.name: column for column in definition.columns}
     for name in names:
         if name not in known:
-            raise errors.invalid_identifier(name, 1, 0)
+            raise errors.invalid_identifier(quote(name), 1, 0)
         if names.count(name) > 1:
             raise errors.duplicate_column(name)
     return tuple(known[name] for name in names)

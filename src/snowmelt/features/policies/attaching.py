@@ -182,7 +182,7 @@ def _column(item: CatalogObject, name: str) -> Column:
     assert isinstance(definition, TableDefinition | ViewDefinition)
     found = next((column for column in definition.columns if column.name == name), None)
     if found is None:
-        raise errors.invalid_identifier(name, 1, 0)
+        raise errors.invalid_identifier(quote(name), 1, 0)
     return found
 
 

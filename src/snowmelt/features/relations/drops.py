@@ -14,7 +14,7 @@ from snowmelt.runtime.results import Result, status
 from snowmelt.runtime.schema_objects import noun
 from snowmelt.sql.statements.base import NameRef, ObjectType
 from snowmelt.sql.statements.changes import Drop, Undrop
-from snowmelt.state.model import ObjectKind, TableDefinition
+from snowmelt.state.model import CatalogObject, ObjectKind, TableDefinition
 from snowmelt.state.store import StateTransaction
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def drop_warehouse(run: Run, statement: Drop) -> str | None:
 
 def _drop_object(run: Run, statement: Drop) -> str | None:
     with run.state.begin() as state:
-        found = schema_objects.find(run, state, statement.kind, statement.name, statement.arguments)
+        found = _found(run, state, statement)
         if found is None:
             missing = schema_objects.missing(run, statement.kind, statement.name, statement.arguments)
             _check_absent(statement, missing)
@@ -96,6 +96,15 @@ def _drop_object(run: Run, statement: Drop) -> str | None:
     if own is not None and own.after_drop is not None:
         own.after_drop(run, found)
     return found.name.name
+
+
+def _found(run: Run, state: StateTransaction, statement: Drop) -> CatalogObject | None:
+    """DROP TABLE drops dynamic tables, too, as clients do that know nothing of them."""
+    if statement.kind is ObjectType.TABLE:
+        found = state.catalog.find(run.object_name(statement.name), [ObjectKind.TABLE], run.session.id)
+        if found is not None:
+            return found
+    return schema_objects.find(run, state, statement.kind, statement.name, statement.arguments)
 
 
 def _check_absent(statement: Drop, missing: errors.SnowmeltError) -> None:

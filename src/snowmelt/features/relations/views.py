@@ -154,7 +154,7 @@ def comment_column(run: Run, view: CatalogObject, column: str, comment: str | No
     definition = current.definition if current is not None else view.definition
     assert isinstance(definition, ViewDefinition)
     if all(item.name != column for item in definition.columns):
-        raise errors.invalid_identifier(column, 1, 0)
+        raise errors.invalid_identifier(quote(column), 1, 0)
     columns = tuple(
         item.model_copy(update={"comment": comment}) if item.name == column else item for item in definition.columns
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from snowmelt.core import errors
+from snowmelt.core.names import quote
 from snowmelt.features.tags.definitions import TAG, TagDefinition
 from snowmelt.features.tags.statements import SetTags, UnsetTags
 from snowmelt.runtime import schema_objects
@@ -46,7 +47,7 @@ def set_on_relation(run: Run, item: CatalogObject, actions: Sequence[SetTags | U
     names = {column.name for column in definition.columns}
     for action in actions:
         if action.column is not None and action.column not in names:
-            raise errors.invalid_identifier(action.column, 0, 0)
+            raise errors.invalid_identifier(quote(action.column), 0, 0)
     found = [(action, _found(run, action)) for action in actions]
     with run.state.begin() as state:
         for action, tags in found:

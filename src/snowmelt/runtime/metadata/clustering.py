@@ -114,5 +114,5 @@ def _column(definition: TableDefinition, key: str) -> str:
     if name is None:
         raise errors.unsupported(f"clustering information by the expression {key}", hint="Name a column.")
     if all(column.name != name for column in definition.columns):
-        raise errors.invalid_identifier(name, 1, 0)
+        raise errors.invalid_identifier(quote(name), 1, 0)
     return name

@@ -29,15 +29,19 @@ class LoginNames:
     role: str | None = None
     client: str = ""
     settings: dict[str, parameters.Value] = field(default_factory=dict)
+    all_there: bool = False
+    """Whether a database, schema or warehouse that is not there is an error."""
 
 
 def read_login(body: Body, request: HttpRequest) -> tuple[LoginAttempt, LoginNames]:
     data = part(body, "data")
     asked = request.query_params
     client = text(data, "CLIENT_APP_ID") or ""
+    given = part(data, "SESSION_PARAMETERS")
     names = LoginNames(
         _folded(asked.get("databaseName")), _folded(asked.get("schemaName")), _folded(asked.get("warehouse")),
-        _folded(asked.get("roleName")), client, _settings(part(data, "SESSION_PARAMETERS")),
+        _folded(asked.get("roleName")), client, _settings(given),
+        str(given.get("CLIENT_VALIDATE_DEFAULT_PARAMETERS")).lower() == "true",
     )  # fmt: skip
     attempt = LoginAttempt(
         user=text(data, "LOGIN_NAME") or "",
@@ -72,7 +76,7 @@ def _settings(given: Body) -> dict[str, parameters.Value]:
 
 
 def open_session(account: Account, identity: LoginIdentity, names: LoginNames) -> Session:
-    """A session where the client asked for; a database, schema or warehouse that is not there is no error yet."""
+    """A session where the client asked for. What is not there is no error yet, unless the client wants one."""
     database = names.database or identity.database
     schema = names.schema or identity.schema
     warehouse = names.warehouse or identity.warehouse
@@ -80,6 +84,7 @@ def open_session(account: Account, identity: LoginIdentity, names: LoginNames) -
         user=identity.user, role=identity.role, secondary_roles=identity.secondary_roles,
         role_restriction=identity.role_restriction, database=database, schema=schema, warehouse=warehouse,
     )  # fmt: skip
+    wanted = {"database": session.database, "schema": session.schema, "warehouse": session.warehouse}
     with account.state.read(session.authority.sight) as state:
         if session.database is not None and state.catalog.database(session.database) is None:
             session.database = session.schema = None
@@ -88,6 +93,11 @@ def open_session(account: Account, identity: LoginIdentity, names: LoginNames) -
             session.schema = session.schema if there or session.schema == "INFORMATION_SCHEMA" else None
         if session.warehouse is not None and state.warehouses.get(session.warehouse) is None:
             session.warehouse = None
+    found = {"database": session.database, "schema": session.schema, "warehouse": session.warehouse}
+    missing = next((what for what, name in wanted.items() if name != found[what]), None)
+    if names.all_there and missing is not None:
+        session.close()
+        raise SnowmeltError("390201", "08004", f"The requested {missing} does not exist or not authorized.")
     session.grounds = identity.grounds
     session.parameters.update(names.settings)
     session.spills = True

@@ -38,7 +38,7 @@ _log = structlog.get_logger(__name__)
 _GO = "Go"
 _READS_ARROW = {
     "Python": "PYTHON_CONNECTOR_QUERY_RESULT_FORMAT", "Snowpark": "PYTHON_CONNECTOR_QUERY_RESULT_FORMAT",
-    _GO: "GO_QUERY_RESULT_FORMAT",
+    "SnowflakeSQLAlchemy": "PYTHON_CONNECTOR_QUERY_RESULT_FORMAT", _GO: "GO_QUERY_RESULT_FORMAT",
 }  # fmt: skip
 """By how its name begins, the parameter with which a client that reads Arrow can ask for JSON. Others get JSON."""
 

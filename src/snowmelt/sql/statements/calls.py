@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from snowmelt.core import errors
 from snowmelt.sql.statements.base import NameRef, Statement
 from snowmelt.sql.statements.cursor import TokenCursor
 from snowmelt.sql.tokens import SqlText, TokenKind
@@ -56,8 +55,6 @@ def parse_call(cursor: TokenCursor) -> Call:
 
 
 def parse_execute_immediate(cursor: TokenCursor) -> ExecuteImmediate:
-    if cursor.at("FROM"):
-        raise errors.unsupported("EXECUTE IMMEDIATE FROM")
     following = cursor.peek(1)
     text: SqlText | None = None
     expression: SqlText | None = None

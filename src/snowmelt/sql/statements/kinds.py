@@ -149,11 +149,11 @@ class Grammar:
 
     @cached_property
     def verbs(self) -> dict[str, list[tuple[list[str], Parser]]]:
-        """How statements begin, by their first word."""
+        """How statements begin, by their first word; what has more words is tried first."""
         found: dict[str, list[tuple[list[str], Parser]]] = {}
         for words, parser in ((words.split(), each) for group in self.groups for words, each in group.verbs.items()):
             found.setdefault(words[0], []).append((words, parser))
-        return found
+        return {word: sorted(parsers, key=lambda known: -len(known[0])) for word, parsers in found.items()}
 
     @cached_property
     def described(self) -> tuple[ObjectType, ...]:
