@@ -33,7 +33,8 @@ class OneTable(NoRelations):
                 "I": types.INTEGER, "N": types.number(10, 2), "F": types.FLOAT, "S": types.VARCHAR, "B": types.BINARY,
                 "O": types.BOOLEAN, "D": types.DATE, "M": types.TIME, "TS": types.TIMESTAMP_NTZ,
                 "TL": types.TIMESTAMP_LTZ, "TZ": types.TIMESTAMP_TZ, "V": types.VARIANT, "J": types.OBJECT,
-                "A": types.ARRAY,
+                "A": types.ARRAY, "K": types.with_collation(types.VARCHAR, "en-ci"),
+                "U": types.with_collation(types.VARCHAR, "upper-trim"),
             }.items()
         )  # fmt: skip
         return Relation("T", columns, reference="t_1")
@@ -50,10 +51,15 @@ QUERIES = (
     "SELECT i FROM t UNION ALL SELECT n FROM t MINUS SELECT column1 FROM VALUES (1), (2)",
     "SELECT LISTAGG(s, ',') WITHIN GROUP (ORDER BY i), PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY n) "
     "FROM t GROUP BY ROLLUP (s)",
+    "SELECT k, MIN(u), k COLLATE 'de' < s, d + INTERVAL '1-2' YEAR TO MONTH FROM t "
+    "WHERE u LIKE 'a%' GROUP BY ALL ORDER BY k",
 )
 FOREIGN = re.compile(r"\[[A-Z]+_[A-Z_.]+\]|sqlglot|Traceback|\b(?:sm|bound|__)_\w+|\{\d\}|exp\.[A-Z]|<class")
 """Spark's classes of errors, names that we make, texts that were not filled in: nobody wrote that."""
-COLUMNS = ("i", "n", "f", "s", "b", "o", "d", "m", "ts", "tl", "tz", "v", "j", "a", "NULL", "1", "'x'", "1.5", "TRUE")
+COLUMNS = (
+    "i", "n", "f", "s", "b", "o", "d", "m", "ts", "tl", "tz", "v", "j", "a", "k", "u",
+    "NULL", "1", "'x'", "1.5", "TRUE",
+)  # fmt: skip
 
 
 def answers(text: str) -> bool:

@@ -16,6 +16,8 @@ PAIRS = {
     "OBJECT": ("OBJECT_CONSTRUCT('a', 1, 'b', 2)", "OBJECT_CONSTRUCT('b', 2.0, 'a', 1)"),
     "zeros": ("0.0::FLOAT", "-0.0::FLOAT"),
     "NaN": ("'NaN'::FLOAT", "'NaN'::FLOAT"),
+    "collation": ("'a' COLLATE 'en-ci'", "'A'"),
+    "upper": ("'a' COLLATE 'upper-trim'", "' A'"),
     "TIME": ("'10:00:00'::TIME", "'10:00:00.000'::TIME"),
     "NUMBER": ("1.50::NUMBER(5, 2)", "1.5::NUMBER(5, 1)"),
 }

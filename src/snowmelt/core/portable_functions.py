@@ -17,6 +17,8 @@ class PortableFunction:
     arguments: int
     file: str
     """The module in core/portable that has it, under its name without the prefix."""
+    of_columns: bool = False
+    """Takes a list of texts, NULLs among them, and a constant, and gives a list."""
 
     @property
     def module(self) -> ModuleType:
@@ -25,7 +27,16 @@ class PortableFunction:
     @property
     def compute(self) -> Callable[..., str | None]:
         """A function of texts that are not NULL. The result is NULL where an argument is."""
-        return cast("Callable[..., str | None]", getattr(self.module, self.name.removeprefix(PREFIX)))
+        return cast("Callable[..., str | None]", self._function)
+
+    @property
+    def compute_column(self) -> Callable[[list[str | None], str], list[str | None]]:
+        """Of a function of columns: of all texts at once."""
+        return cast("Callable[[list[str | None], str], list[str | None]]", self._function)
+
+    @property
+    def _function(self) -> object:
+        return getattr(self.module, self.name.removeprefix(PREFIX))
 
 
 PORTABLE: dict[str, PortableFunction] = {
@@ -42,5 +53,6 @@ PORTABLE: dict[str, PortableFunction] = {
         PortableFunction(f"{PREFIX}merged_counts", 2, "digests"),
         PortableFunction(f"{PREFIX}merged_digest", 1, "digests"),
         PortableFunction(f"{PREFIX}match_rows", 2, "row_matches"),
+        PortableFunction(f"{PREFIX}sort_key", 2, "locales", of_columns=True),
     )
 }

@@ -15,6 +15,8 @@ import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from snowmelt.core import collations, errors
+
 MAX_PRECISION = 38
 MAX_VARCHAR = 16_777_216
 MAX_BINARY = 8_388_608
@@ -58,6 +60,8 @@ class DataType:
     length: int | None = None
     int64: bool = False
     """A NUMBER of scale 0 that is held as a 64-bit integer."""
+    collation: str | None = None
+    """The specification by which a VARCHAR is compared, as it was written; None compares code points."""
 
     @property
     def is_number(self) -> bool:
@@ -78,7 +82,12 @@ class DataType:
     @property
     def has_key(self) -> bool:
         """Whether equal values may look different, so that rows are gathered by something that stands for them."""
-        return self.is_semi_structured or self.kind is Kind.TIMESTAMP_TZ
+        return self.is_semi_structured or self.kind is Kind.TIMESTAMP_TZ or self.is_collated
+
+    @property
+    def is_collated(self) -> bool:
+        """Whether texts are compared by something other than their code points."""
+        return self.collation is not None and not collations.parse(self.collation).is_plain
 
     def __str__(self) -> str:
         """The type as DESCRIBE prints it."""
@@ -86,7 +95,7 @@ class DataType:
             case Kind.NUMBER:
                 return f"NUMBER({self.precision},{self.scale})"
             case Kind.VARCHAR | Kind.BINARY:
-                return f"{self.kind}({self.length})"
+                return f"{self.kind}({self.length})" + (f" COLLATE '{self.collation}'" if self.collation else "")
             case Kind.TIME | Kind.TIMESTAMP_NTZ | Kind.TIMESTAMP_LTZ | Kind.TIMESTAMP_TZ:
                 return f"{self.kind}({self.precision})"
             case Kind.NULL:
@@ -125,6 +134,16 @@ _SPARK = {
     Kind.ARRAY: "VARIANT",
     Kind.NULL: "VOID",
 }
+
+
+def with_collation(type_: DataType | None, specification: str) -> DataType | None:
+    """The text type with a collation; '' is none. An error for other types, and for what is no specification."""
+    if type_ is None:
+        return None
+    if type_.kind is not Kind.VARCHAR:
+        raise errors.compilation("002320", "22023", f"Collation is not supported for the data type {type_}")
+    collations.parse(specification)
+    return replace(type_, collation=specification.strip() or None)
 
 
 def number(precision: int = MAX_PRECISION, scale: int = 0) -> DataType:
@@ -179,6 +198,7 @@ TYPE_WORDS = tuple(
     )
 )
 """Every word that names a type."""
+_COLLATED = re.compile(r"(.*)\sCOLLATE\s+'([^']*)'\Z", re.IGNORECASE | re.DOTALL)
 _TYPE = re.compile(r"([A-Za-z_][A-Za-z0-9_ ]*)(?:\(\s*(\d+)\s*+(?:,\s*(\d+)\s*+)?\))?\Z")
 
 
@@ -187,6 +207,9 @@ def parse_type(text: str) -> DataType | None:
 
     Out-of-range precision, scale or length also gives None: the caller knows where in the statement it stood.
     """
+    collated = _COLLATED.match(text.strip())
+    if collated is not None:
+        return with_collation(parse_type(collated[1]), collated[2])
     match = _TYPE.match(text.strip())
     if match is None:
         return None

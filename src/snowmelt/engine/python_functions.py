@@ -64,6 +64,9 @@ class PythonFunctions:
     def _made(self, name: str) -> Any:
         if name.startswith(CODE):
             return self._of_code(self._known[name])
+        if name in PORTABLE and PORTABLE[name].of_columns:
+            made: Any = arrow_udf(_portable_column(PORTABLE[name]), "string")  # type: ignore[call-overload]
+            return made
         function = tokeniser(self._token_key) if name == FUNCTION else _portable(PORTABLE[name])
         return udf(function, "string", useArrow=False)
 
@@ -92,3 +95,14 @@ def _portable(function: PortableFunction) -> Callable[..., str | None]:
         return None if None in values else compute(*values)
 
     return of_values
+
+
+def _portable_column(function: PortableFunction) -> Callable[[pa.Array, pa.Array], pa.Array]:
+    """A whole column at once; what stands beside it is one constant."""
+    register_pickle_by_value(function.module)  # type: ignore[no-untyped-call]
+    compute = function.compute_column
+
+    def of_column(texts: pa.Array, constants: pa.Array) -> pa.Array:
+        return pa.array(compute(texts.to_pylist(), constants[0].as_py()) if len(texts) else [], pa.string())
+
+    return of_column

@@ -19,7 +19,9 @@ def retyped(name: str, old: DataType, new: DataType) -> DataType:
             raise statement_errors.cannot_retype(
                 name, str(old), str(new), "reducing the byte-length of a varchar is not supported"
             )
-        return new
+        if new.collation is not None and new.collation != old.collation:
+            raise statement_errors.cannot_retype(name, str(old), str(new), "changing the collation is not supported")
+        return replace(new, collation=old.collation)
     if old.kind is not Kind.NUMBER:
         if old != new:
             raise statement_errors.cannot_retype(name, str(old), str(new))

@@ -27,6 +27,8 @@ class Bound:
     aggregate: bool = False
     """Holds an aggregate that is not inside a window."""
     volatile: bool = False
+    explicit: bool = False
+    """Whether COLLATE stands behind it: its collation, or having none, counts before that of columns."""
 
     def with_tree(self, tree: exp.Expr, type_: DataType | None = None) -> Bound:
         return replace(self, tree=tree, type=type_ or self.type)

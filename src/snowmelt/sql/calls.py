@@ -11,7 +11,7 @@ from sqlglot import exp
 from snowmelt.core import errors, types
 from snowmelt.core.names import quote
 from snowmelt.core.types import DataType, Kind
-from snowmelt.sql import coercion, notes, routines
+from snowmelt.sql import coercion, collations, notes, routines
 from snowmelt.sql.binders import BindsExpressions
 from snowmelt.sql.bound import Bound, Scope, fold_identifier, position_of
 from snowmelt.sql.clauses import LAMBDA, Clause
@@ -66,7 +66,7 @@ def bind_call(
         binder.clause.allow_aggregate(node)
     inside = binder.in_clause(_inside(binder, name, aggregates=aggregates))
     bounds = [_bind_argument(inside, function, index, argument) for index, argument in enumerate(arguments)]
-    bounds = _common_arguments(inside, function, bounds)
+    bounds = collations.of_call(function, _common_arguments(inside, function, bounds))
     call = FunctionCall(
         name=name,
         args=tuple(bound.tree for bound in bounds),
@@ -80,7 +80,7 @@ def bind_call(
         ignore_nulls=nulls == "IGNORE",
         window=binder.window is not None,
     )
-    type_ = _refined_type(function, call)
+    type_ = collations.of_result(function, _refined_type(function, call), bounds)
     tree = _noted(function, call, type_)
     if name in SEQUENCES:
         tree = _numbered(binder, name, tree)
@@ -92,6 +92,7 @@ def bind_call(
         type_,
         aggregate=aggregates or any(bound.aggregate for bound in bounds),
         volatile=function.volatile or any(bound.volatile for bound in bounds),
+        explicit=name == "COLLATE",
     )
 
 

@@ -46,7 +46,7 @@ def rows(
     binder = sources.expressions.in_clause(ONE_ROW)
     found = [binder.bind(part) for part in window.args.get("partition_by") or []]
     if any(value.type.has_key for value in found):
-        raise errors.unsupported("PARTITION BY a VARIANT or TIMESTAMP_TZ", hint="Cast it.")
+        raise errors.unsupported("PARTITION BY a VARIANT, TIMESTAMP_TZ or collated text", hint="Cast it.")
     keys = [_Key(f"__k{index}", value) for index, value in enumerate(found) if value.tree.find(exp.Column)]
     order = tuple(
         exp.Ordered(

@@ -54,7 +54,8 @@ def _with_text(left: DataType, right: DataType) -> DataType | None:
     other = right if left.kind is Kind.VARCHAR else left
     match other.kind:
         case Kind.VARCHAR:
-            return varchar(max(left.length or 0, right.length or 0))
+            same = left.collation if left.collation == right.collation else None
+            return replace(varchar(max(left.length or 0, right.length or 0)), collation=same)
         case Kind.NUMBER:
             if other.int64:
                 return _TEXT_NUMBER

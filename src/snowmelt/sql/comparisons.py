@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from snowmelt.core import errors, types
-from snowmelt.sql import coercion
+from snowmelt.sql import coercion, collations
 from snowmelt.sql.binders import BindsExpressions
 from snowmelt.sql.bound import Bound, describe, merge_flags, tight
 from snowmelt.sql.building import bind, is_cheap
@@ -124,6 +124,7 @@ def is_in(binder: BindsExpressions, node: exp.In) -> Bound:
         if found is None:
             raise errors.compilation("001007", "22023", f"can not compare {value.type} with {candidate.type}")
         target = found
+    target = collations.collated(target, [value, *candidates])
     casted = [binder.orderable(binder.cast(candidate, target)) for candidate in candidates]
     subject = binder.orderable(binder.cast(value, target))
     tree = exp.In(this=tight(subject.tree), expressions=[candidate.tree for candidate in casted])
@@ -146,9 +147,8 @@ def _in_query(binder: BindsExpressions, node: exp.In, query: exp.Expr) -> Bound:
                     for output, column in zip(outputs, bound.columns, strict=True))  # fmt: skip
     inner = bound.tree
     if not unchanged:
-        inner = exp.select(*[output.tree for output in outputs]).from_(
-            exp.Subquery(this=bound.tree, alias=exp.TableAlias(this=identifier("__in")))
-        )
+        named = [exp.alias_(output.tree, identifier(f"__v{index}")) for index, output in enumerate(outputs)]
+        inner = exp.select(*named).from_(exp.Subquery(this=bound.tree, alias=exp.TableAlias(this=identifier("__in"))))
     left_tree = exp.Tuple(expressions=[v.tree for v in values]) if len(values) > 1 else tight(values[0].tree)
     return merge_flags(exp.In(this=left_tree, query=exp.Subquery(this=inner)), types.BOOLEAN, values)
 

@@ -12,7 +12,7 @@ from sqlglot import exp
 from snowmelt.core import errors, types
 from snowmelt.core.names import quote, split_name
 from snowmelt.core.types import DataType, Kind
-from snowmelt.sql import casts, coercion, comparisons, operators
+from snowmelt.sql import casts, coercion, collations, comparisons, operators
 from snowmelt.sql.binders import BindsQueries, Environment
 from snowmelt.sql.bound import Bound, Scope, describe, fold_identifier, merge_flags, position_of, tight
 from snowmelt.sql.calls import bind_call, bind_within_group
@@ -102,6 +102,7 @@ class ExpressionBinder:
                 "22023",
                 f"inconsistent data types: {', '.join(str(value.type) for value in values)}",
             )
+        common = collations.collated(common, values)
         return [self.cast(value, common) for value in values], common
 
     # -- leaves ---------------------------------------------------------------------------------------------------
@@ -246,6 +247,7 @@ class ExpressionBinder:
         target = coercion.comparison_type(left.type, right.type)
         if target is None:
             raise errors.compilation("001007", "22023", f"can not compare values of type {left.type} with {right.type}")
+        target = collations.collated(target, (left, right))
         return self.orderable(self.cast(left, target)), self.orderable(self.cast(right, target))
 
     def orderable(self, value: Bound) -> Bound:
@@ -335,6 +337,7 @@ _HANDLERS: dict[type[exp.Expr], Callable[[ExpressionBinder, Any], Bound]] = {
     exp.TryCast: operators.cast_node,
     exp.Extract: operators.extract,
     exp.StrPosition: operators.position,
+    exp.Collate: operators.collate,
     exp.JSONExtract: operators.path,
     exp.Bracket: operators.bracket,
     exp.Like: operators.like,

@@ -1,4 +1,4 @@
-"""Interval constants: `x + INTERVAL '1 year, 3 days'`.
+"""Interval constants: `x + INTERVAL '1 year, 3 days'`, and literals of interval types: `INTERVAL '1-3' YEAR TO MONTH`.
 
 Snowflake adds the parts in the order in which they are written, which matters at the ends of months.
 """
@@ -18,6 +18,20 @@ from snowmelt.sql.functions import date_parts
 from snowmelt.sql.functions.registry import SessionContext
 
 _ITEM = re.compile(r"([+-]?\d+)\s*+([A-Za-z_]*)")
+_FRACTION = r"(?:\.(\d{1,9}))?"
+_SPANS = {
+    "YEAR MONTH": (r"(\d+)-(\d+)", ("year", "month")),
+    "DAY HOUR": (r"(\d+) (\d+)", ("day", "hour")),
+    "DAY MINUTE": (r"(\d+) (\d+):(\d+)", ("day", "hour", "minute")),
+    "DAY SECOND": (rf"(\d+) (\d+):(\d+):(\d+){_FRACTION}", ("day", "hour", "minute", "second")),
+    "HOUR MINUTE": (r"(\d+):(\d+)", ("hour", "minute")),
+    "HOUR SECOND": (rf"(\d+):(\d+):(\d+){_FRACTION}", ("hour", "minute", "second")),
+    "MINUTE SECOND": (rf"(\d+):(\d+){_FRACTION}", ("minute", "second")),
+    "SECOND": (rf"(\d+){_FRACTION}", ("second",)),
+}
+"""How a literal of an interval type is written, by its first and last part. Seconds may have a fraction."""
+_LARGEST = {"month": 11, "hour": 23, "minute": 59, "second": 59}
+"""Of parts behind the first."""
 _DEFAULT_CONTEXT = SessionContext(now=datetime(1970, 1, 1, tzinfo=UTC))
 
 
@@ -29,7 +43,13 @@ def interval_parts(interval: str | exp.Interval) -> list[tuple[int, str]]:
         amount = interval.this
         unit = interval.args.get("unit")
         if not isinstance(amount, exp.Literal):
-            raise errors.unsupported("an INTERVAL that is not a constant")
+            raise errors.unsupported(
+                "an INTERVAL that is not a constant", hint="DATEADD takes an amount from a column."
+            )
+        if isinstance(unit, exp.IntervalSpan):
+            return _span(str(amount.this), f"{unit.this.name} {unit.expression.name}".upper())
+        if unit is not None and unit.name.upper() == "SECOND" and "." in str(amount.this):
+            return _span(str(amount.this), "SECOND")
         text = f"{amount.this} {unit.name}" if unit is not None else str(amount.this)
     found: list[tuple[int, str]] = []
     for item in text.split(","):
@@ -38,6 +58,21 @@ def interval_parts(interval: str | exp.Interval) -> list[tuple[int, str]]:
             raise errors.compilation("001009", "22023", f"invalid interval '{text}'")
         found.append((int(match[1]), date_parts.part_named(match[2] or "second", "INTERVAL")))
     return found
+
+
+def _span(text: str, parts: str) -> list[tuple[int, str]]:
+    """The amounts of `INTERVAL '3 04:05:06' DAY TO SECOND`. A sign before the first holds for all."""
+    pattern, names = _SPANS.get(parts, (r"(?!)", ()))
+    found = re.fullmatch(rf"([+-]?){pattern}", text.strip())
+    amounts = [int(found[index]) for index in range(2, len(names) + 2)] if found is not None else []
+    later = zip(amounts[1:], names[1:], strict=False)
+    if found is None or any(amount > _LARGEST[name] for amount, name in later):
+        shown = " TO ".join(parts.split())
+        raise errors.compilation("001009", "22023", f"invalid interval '{text}' {shown}")
+    sign = -1 if found[1] == "-" else 1
+    fraction = found[len(names) + 2] if names[-1] == "second" else None
+    values = [(sign * amount, name) for amount, name in zip(amounts, names, strict=True)]
+    return [*values, (sign * int(fraction.ljust(9, "0")), "nanosecond")] if fraction else values
 
 
 def add_interval(

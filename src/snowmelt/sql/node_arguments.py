@@ -25,7 +25,7 @@ _Node = type[exp.Expr]
 _BINARY = (
     exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ, exp.And, exp.Or, exp.Add,
     exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.DPipe, exp.Is, exp.Like, exp.ILike, exp.Escape, exp.Dot, exp.WithinGroup,
-    exp.Kwarg, exp.PropertyEQ, exp.Extract, exp.RegexpLike, exp.JSONExtract,
+    exp.Kwarg, exp.PropertyEQ, exp.Extract, exp.RegexpLike, exp.JSONExtract, exp.Collate,
 )  # fmt: skip
 _UNARY = (
     exp.From, exp.Where, exp.Having, exp.Qualify, exp.Paren, exp.Not, exp.Neg, exp.Any, exp.All, exp.Exists,
@@ -89,11 +89,12 @@ _READ: dict[_Node, str] = {
     exp.If: "this true",
     exp.Cast: "this to",
     exp.TryCast: "this to",
-    exp.DataType: "this expressions",
+    exp.DataType: "this expressions collate",
     exp.Bracket: "this expressions",
     exp.StrPosition: "this substr position",
     exp.AtTimeZone: "this zone",
     exp.Interval: "this unit",
+    exp.IntervalSpan: "this expression",
 }
 READ: dict[_Node, frozenset[str]] = {node: frozenset(names.split()) for node, names in _READ.items()}
 
@@ -190,8 +191,7 @@ WORDS: dict[_Node, dict[str, str]] = {
     exp.Exists: {"expression": "EXISTS of an array"},
     exp.Cast: _CAST_WORDS,
     exp.TryCast: _CAST_WORDS,
-    exp.DataType: {"values": "ENUM types", "kind": "user-defined types", "nullable": "nullability in a cast",
-                   "collate": "COLLATE"},
+    exp.DataType: {"values": "ENUM types", "kind": "user-defined types", "nullable": "nullability in a cast"},
     exp.DataTypeParam: {"expression": "units of a type's length"},
     exp.Bracket: {"safe": "safe subscripts", "returns_list_for_maps": "lists of map values",
                   "json_access": "subscripts of JSON text"},
@@ -234,7 +234,7 @@ _CLASS_WORDS: dict[_Node, str] = {
     exp.JSONBExtract: "the operator #>", exp.Aliases: "several aliases of one expression", exp.Slice: "array slices",
     exp.StrToDate: "CAST … FORMAT", exp.StrToTime: "CAST … FORMAT", exp.TimeToStr: "CAST … FORMAT",
     exp.ColumnDef: "structured types such as OBJECT(a INT)",
-    exp.IntervalSpan: "INTERVAL … TO …", exp.Into: "SELECT INTO",
+    exp.Into: "SELECT INTO",
 }  # fmt: skip
 
 

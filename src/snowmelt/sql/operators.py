@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from snowmelt.core import errors, types
 from snowmelt.core.types import Kind
-from snowmelt.sql import arithmetic, intervals, patterns, variant_arithmetic, variants
+from snowmelt.sql import arithmetic, collations, intervals, patterns, variant_arithmetic, variants
 from snowmelt.sql.binders import BindsExpressions
 from snowmelt.sql.bound import Bound, merge_flags, position_of, tight
 from snowmelt.sql.building import bind, is_cheap
@@ -46,11 +46,14 @@ def negative(binder: BindsExpressions, node: exp.Neg) -> Bound:
 
 def calculation(binder: BindsExpressions, node: exp.Expr) -> Bound:
     operator = ARITHMETIC[type(node)]
-    for side, other, sign in ((node.expression, node.this, 1), (node.this, node.expression, 1)):
-        if isinstance(side, exp.Interval) and operator in "+-":
+    for side, other in ((node.expression, node.this), (node.this, node.expression)):
+        constant = side.unnest()
+        if isinstance(constant, exp.Interval) and operator in "+-":
+            if operator == "-" and side is node.this:
+                raise errors.unsupported("a value taken from an INTERVAL", hint="Write the INTERVAL behind the minus.")
             value = binder.bind(other)
-            direction = -sign if operator == "-" else sign
-            tree, type_ = intervals.add_interval(value.tree, value.type, side, direction, binder.context)
+            sign = -1 if operator == "-" else 1
+            tree, type_ = intervals.add_interval(value.tree, value.type, constant, sign, binder.context)
             return replace(value, tree=tree, type=type_)
     left, right = binder.bind(node.this), binder.bind(node.expression)
     if binder.scope.in_lambda and _over_variants(left.type, right.type):
@@ -90,6 +93,7 @@ def concat(binder: BindsExpressions, node: exp.DPipe) -> Bound:
     else:
         parts = [part if part.type.kind is Kind.VARCHAR else binder.cast(part, types.VARCHAR) for part in parts]
         type_ = types.varchar(min(sum(part.type.length or 0 for part in parts), types.MAX_VARCHAR))
+        type_ = collations.collated(type_, parts)
     tree = parts[0].tree
     for part in parts[1:]:
         tree = exp.DPipe(this=tight(tree) if tree is parts[0].tree else tree, expression=tight(part.tree))
@@ -119,8 +123,24 @@ def case(binder: BindsExpressions, node: exp.Case) -> Bound:
 
 
 def cast_node(binder: BindsExpressions, node: exp.Cast) -> Bound:
-    target = type_of_ast(node.to)
-    return binder.cast(binder.bind(node.this), target, attempt=isinstance(node, exp.TryCast))
+    value, target = binder.bind(node.this), type_of_ast(node.to)
+    written = node.to.args.get("collate")
+    if written is not None:
+        target = _collated(target, written)
+    elif target.kind is Kind.VARCHAR and value.type.kind is Kind.VARCHAR:
+        target = replace(target, collation=value.type.collation)
+    found = binder.cast(value, target, attempt=isinstance(node, exp.TryCast))
+    return replace(found, explicit=written is not None or (value.explicit and target.kind is Kind.VARCHAR))
+
+
+def collate(binder: BindsExpressions, node: exp.Collate) -> Bound:
+    return bind_call(binder, exp.Anonymous(this="COLLATE", expressions=[node.this, node.expression]))
+
+
+def _collated(type_: types.DataType, written: exp.Expr) -> types.DataType:
+    if not isinstance(written, exp.Literal):
+        raise errors.unsupported("COLLATE with something that is not a constant")
+    return types.with_collation(type_, str(written.this)) or type_
 
 
 def extract(binder: BindsExpressions, node: exp.Extract) -> Bound:
@@ -164,14 +184,14 @@ def like(binder: BindsExpressions, node: exp.Expr, escape: exp.Expr | None = Non
     choice = node.expression
     if isinstance(choice, exp.Any | exp.All):
         options = choice.this.expressions if isinstance(choice.this, exp.Tuple) else [choice.this.unnest()]
-        bounds = [_text_of(binder, option) for option in options]
+        subject, *bounds = collations.matched([subject, *(_text_of(binder, option) for option in options)], "LIKE")
 
         def joined(text: exp.Expr, *given: exp.Expr) -> exp.Expr:
             trees = [patterns.like(text, one, escape_tree, case_insensitive=insensitive) for one in given]
             return exp.Paren(this=exp.or_(*trees) if isinstance(choice, exp.Any) else exp.and_(*trees))
 
         return merge_flags(_once(joined, subject.tree, *(b.tree for b in bounds)), types.BOOLEAN, [subject, *bounds])
-    pattern = _text_of(binder, choice)
+    subject, pattern = collations.matched([subject, _text_of(binder, choice)], "LIKE")
     tree = patterns.like(subject.tree, pattern.tree, escape_tree, case_insensitive=insensitive)
     return merge_flags(tree, types.BOOLEAN, (subject, pattern))
 
@@ -182,6 +202,7 @@ def escape(binder: BindsExpressions, node: exp.Escape) -> Bound:
 
 def rlike(binder: BindsExpressions, node: exp.RegexpLike) -> Bound:
     subject, pattern = _text_of(binder, node.this), _text_of(binder, node.expression)
+    collations.refuse([subject, pattern], "RLIKE")
     return merge_flags(patterns.rlike(subject.tree, pattern.tree), types.BOOLEAN, (subject, pattern))
 
 
@@ -220,7 +241,9 @@ def object_literal(binder: BindsExpressions, node: exp.Struct) -> Bound:
 
 
 def interval(binder: BindsExpressions, node: exp.Interval) -> Bound:
-    raise errors.unsupported("INTERVAL outside of + and -")
+    raise errors.unsupported(
+        "INTERVAL outside of + and -", hint="Add it to a date, time or timestamp: date + INTERVAL '1 day'."
+    )
 
 
 def parentheses(binder: BindsExpressions, node: exp.Paren) -> Bound:

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from snowmelt.core import errors, types
 from snowmelt.core.lazy import lazy_imports
-from snowmelt.sql import coercion
+from snowmelt.sql import coercion, collations
 from snowmelt.sql.binders import Environment, Guards
 from snowmelt.sql.bound import (
     RESERVED_PREFIX,
@@ -209,9 +209,10 @@ class QueryBinder:
         by_key = distinct and any(column.type.has_key for column in left.columns)
         if by_key and not isinstance(node, exp.Union):
             kind = next(column.type.kind for column in left.columns if column.type.has_key)
+            collated = " with a collation" if kind is types.Kind.VARCHAR else ""
             raise errors.unsupported(
-                f"{type(node).__name__.upper()} of {kind} columns",
-                hint="Cast them to TIMESTAMP_LTZ." if kind is types.Kind.TIMESTAMP_TZ else "Cast them to VARCHAR.",
+                f"{type(node).__name__.upper()} of {kind} columns{collated}",
+                hint=_WITHOUT_KEY.get(kind, "Cast them to VARCHAR."),
             )
         operands = {"this": _operand(left.tree), "expression": _operand(right.tree)}
         tree: exp.Query = type(node)(**operands, distinct=distinct and not by_key)
@@ -232,6 +233,8 @@ class QueryBinder:
                     "42601",
                     f"inconsistent data type for result columns: {one.type} and {other.type}",
                 )
+            if common.kind is types.Kind.VARCHAR:
+                common = replace(common, collation=collations.of_types((one.type, other.type)))
             targets.append(common)
         return self.cast_columns(left, targets), self.cast_columns(right, targets, keys=[c.key for c in left.columns])
 
@@ -274,6 +277,13 @@ class QueryBinder:
             outer.set("order", exp.Order(expressions=bind_order(expressions, order, bound.columns)))
         bind_limit(node, outer, expressions)
         return replace(bound, tree=outer)
+
+
+_WITHOUT_KEY = {
+    types.Kind.TIMESTAMP_TZ: "Cast them to TIMESTAMP_LTZ.",
+    types.Kind.VARCHAR: "Write COLLATE '' behind them.",
+}
+"""What makes a column one whose equal values look the same."""
 
 
 def _expansion_failed(view: str, error: errors.SnowmeltError) -> errors.SnowmeltError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -56,7 +57,7 @@ def halves(cte: exp.CTE) -> tuple[exp.Expr, exp.Expr]:
 def widened(type_: DataType) -> DataType:
     """The type of a column through all levels: what the anchor's first rows hold says little of the later ones."""
     if type_.kind is Kind.VARCHAR:
-        return types.VARCHAR
+        return replace(type_, length=types.MAX_VARCHAR)
     if type_.kind is Kind.NUMBER:
         return types.INTEGER if type_.int64 else types.number(types.MAX_PRECISION, type_.scale or 0)
     return type_

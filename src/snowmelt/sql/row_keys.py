@@ -1,9 +1,9 @@
-"""VARIANT, OBJECT, ARRAY and TIMESTAMP_TZ where rows are gathered by them: GROUP BY, DISTINCT, UNION.
+"""Values that are equal and look different, where rows are gathered by them: GROUP BY, DISTINCT, UNION.
 
-Equal values of these types may look different: `1` and `1.0`, 12:00 +0200 and 10:00 +0000. Spark can't group by a
-VARIANT, and it tells apart what is one moment. So rows are gathered by a key that compares as Snowflake compares the
-values: `variants.comparable`, or the instant. The value that stands for a group is the least of its texts, or of its
-offsets: the same one each time, on every engine, whichever rows came first.
+`1` and `1.0` in a VARIANT, OBJECT or ARRAY, 12:00 +0200 and 10:00 +0000 in a TIMESTAMP_TZ, `a` and `A` under a
+collation. Spark can't group by a VARIANT, and it tells the others apart. So rows are gathered by a key that compares as
+Snowflake compares the values: `variants.comparable`, the instant, or `collations.key`. The value that stands for a
+group is the least of its texts, or of its offsets: the same one each time, on every engine, whichever rows came first.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from snowmelt.core.types import DataType, Kind
+from snowmelt.sql import collations
 from snowmelt.sql.bound import OutputColumn
 from snowmelt.sql.dialect import identifier, spark
 from snowmelt.sql.notes import typed
@@ -26,6 +27,8 @@ def key_of(value: exp.Expr, type_: DataType) -> exp.Expr:
     """What Spark compares, sorts and gathers rows by in place of the value."""
     if type_.is_semi_structured:
         return comparable(value)
+    if type_.is_collated:
+        return collations.key(value, type_.collation or "")
     return tz_instant(value) if type_.kind is Kind.TIMESTAMP_TZ else value.copy()
 
 
@@ -35,8 +38,8 @@ def one_zero(value: exp.Expr, type_: DataType) -> exp.Expr:
 
 
 def stand_in(value: exp.Expr, type_: DataType) -> exp.Expr:
-    """The value of a group of equal ones. NULL where grouping sets make a TIMESTAMP_TZ's key NULL."""
-    if type_.kind is Kind.TIMESTAMP_TZ:
+    """The value of a group of equal ones. NULL where grouping sets make its key NULL."""
+    if not type_.is_semi_structured:
         return spark("CASE WHEN _1 IS NOT NULL THEN min(_0) END", value, key_of(value, type_))
     return spark("min_by(_0, struct(to_json(_0), schema_of_variant(_0)))", value)
 

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from snowmelt.core import errors, types
 from snowmelt.core.types import DataType
+from snowmelt.sql import collations
 from snowmelt.sql import flatten as flattening
 from snowmelt.sql.binders import BindsExpressions
 from snowmelt.sql.bound import Scope, SourceColumn
@@ -120,7 +121,9 @@ def inline_rows(sources: FromClause, rows: exp.Expr, columns: list[tuple[str, Da
 def split_to_table(sources: FromClause, name: str, call: exp.Anonymous, node: exp.Expr) -> exp.Expr:
     if len(call.expressions) != 2:
         raise errors.not_enough_arguments(name, 2, len(call.expressions))
-    text, separator = (sources.expressions.cast(sources.expressions.bind(a), types.VARCHAR) for a in call.expressions)
+    bound = [sources.expressions.bind(argument) for argument in call.expressions]
+    collations.refuse(bound, name)
+    text, separator = (sources.expressions.cast(value, types.VARCHAR) for value in bound)
     template = (
         "split(_0, concat('\\\\Q', _1, '\\\\E'), -1)"
         if name == "SPLIT_TO_TABLE"

@@ -159,6 +159,10 @@ _PATTERN = (
 ONE_ARGUMENT |= {
     "snowmelt_digest": (["snowmelt_digest(if(_0 IS NULL, NULL, '[1, 3.5, 2]'))"], _TEXTS),
     "snowmelt_digest_value": (["snowmelt_digest_value(_0, '0.5')"], _TEXTS),
+    "snowmelt_sort_key": (
+        ["snowmelt_sort_key(_0, 'en:2')", "snowmelt_sort_key(_0, 'de_AT:3')", "snowmelt_sort_key(_0, 'sv:1')"],
+        _TEXTS,
+    ),
     "snowmelt_jarowinkler": (["snowmelt_jarowinkler(_0, 'Abc')"], _TEXTS),
     "snowmelt_merged_counts": (["snowmelt_merged_counts(if(_0 IS NULL, NULL, '[\"x\"]'), '0')"], _TEXTS),
     "snowmelt_merged_digest": (["snowmelt_merged_digest(if(_0 IS NULL, NULL, '[\"x\"]'))"], _TEXTS),

@@ -108,6 +108,8 @@ def _portable(function: PortableFunction) -> Callable[..., list[Any]]:
     """Its module is imported when it is first called."""
 
     def each(*columns: list[Any]) -> list[Any]:
+        if function.of_columns:
+            return function.compute_column(columns[0], columns[1][0]) if columns[0] else []
         return _each(function.compute)(*columns)
 
     return each

@@ -36,7 +36,7 @@ _COUNT, _ALL, _NEW, _REST = "__n", "__all", "__new", "__rest"
 def searchable(written: WrittenTable, check: QualityCheck, rows: int | None, most: int = _READ) -> bool:
     """Whether the keys of so many rows, as far as it is known how many, are looked up rather than joined."""
     types = {column.name: column.type for column in written.definition.columns}
-    if any(types[name].kind in _NOT_SEARCHED or types[name].is_semi_structured for name in check.columns):
+    if any(types[name].kind in _NOT_SEARCHED or types[name].has_key for name in check.columns):
         return False
     return written.local and rows is not None and rows <= most
 

@@ -113,6 +113,8 @@ def _check_order(before: Sequence[Column], wanted: Sequence[Column]) -> None:
 def _column_actions(old: Column, new: Column) -> list[Action]:
     if old.identity != new.identity:
         raise errors.unsupported(f"another AUTOINCREMENT of column '{new.name}' in CREATE OR ALTER TABLE")
+    if old.type.collation != new.type.collation:
+        raise errors.unsupported(f"another collation of column '{new.name}' in CREATE OR ALTER TABLE")
     actions: list[Action] = []
     # INT and NUMBER(38,0) are one type to everybody but the writer of files.
     if str(old.type) != str(new.type):

@@ -121,6 +121,7 @@ def type_facts(type_: DataType) -> dict[str, Any]:
         case Kind.VARCHAR | Kind.NULL | Kind.BINARY:
             facts["CHARACTER_MAXIMUM_LENGTH"] = type_.length
             facts["CHARACTER_OCTET_LENGTH"] = octets(type_)
+            facts["COLLATION_NAME"] = type_.collation
         case Kind.NUMBER:
             facts["NUMERIC_PRECISION"] = type_.precision
             facts["NUMERIC_PRECISION_RADIX"] = 10

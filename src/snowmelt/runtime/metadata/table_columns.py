@@ -74,13 +74,14 @@ def _described(type_: DataType, nullable: bool) -> dict[str, Any]:
             return {"type": "REAL", "nullable": nullable}
         case Kind.VARCHAR | Kind.NULL:
             length = MAX_VARCHAR if type_.length is None else type_.length
-            return {
+            described = {
                 "type": "TEXT",
                 "length": length,
                 "byteLength": octets(type_),
                 "nullable": nullable,
                 "fixed": False,
             }
+            return described | ({"collation": type_.collation} if type_.collation else {})
         case Kind.BINARY:
             return {
                 "type": "BINARY",

@@ -56,7 +56,8 @@ def row_type(column: ResultColumn) -> Mapping[str, Any]:
             entry |= {"precision": type_.precision or 38, "scale": type_.scale or 0}
         case Kind.VARCHAR | Kind.NULL:
             length = type_.length or MAX_VARCHAR
-            entry |= {"length": length, "byteLength": min(length * _BYTES_OF_CHARACTER, max(length, MAX_VARCHAR))}
+            octets = min(length * _BYTES_OF_CHARACTER, max(length, MAX_VARCHAR))
+            entry |= {"length": length, "byteLength": octets, "collation": type_.collation}
         case Kind.BINARY:
             entry |= {"length": type_.length, "byteLength": type_.length}
         case Kind.TIME | Kind.TIMESTAMP_NTZ | Kind.TIMESTAMP_LTZ | Kind.TIMESTAMP_TZ:

@@ -121,6 +121,10 @@ def _avg(call: FunctionCall) -> exp.Expr:
 def _extreme(name: str, call: FunctionCall) -> exp.Expr:
     if call.types[0].is_semi_structured:
         return invoke(f"{name}_by", call.args[0], variants.comparable(call.args[0]))
+    if call.types[0].is_collated:
+        # Of texts that are equal under the collation it is always the same one.
+        key = spark("concat(_0, _1, _2)", key_of(call.args[0], call.types[0]), string("\x01"), call.args[0])
+        return invoke(f"{name}_by", call.args[0], key)
     return invoke(name, call.args[0])
 
 
@@ -154,7 +158,8 @@ def _array_agg(call: FunctionCall) -> exp.Expr:
 def _refuse_keyed(call: FunctionCall) -> None:
     """Refuses types whose equal values may differ, for functions that count values themselves."""
     if call.types[0].has_key:
-        raise errors.unsupported(f"{call.name} of {call.types[0].kind}", hint="Cast it first.")
+        hint = "Write COLLATE '' behind it." if call.types[0].is_collated else "Cast it first."
+        raise errors.unsupported(f"{call.name} of {call.types[0]}", hint=hint)
 
 
 def _mode(call: FunctionCall) -> exp.Expr:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import reduce
 
 from sqlglot import exp
@@ -11,6 +12,7 @@ from snowmelt.core.types import BOOLEAN, FLOAT, DataType, Kind, number
 from snowmelt.sql.building import bind
 from snowmelt.sql.casts import cast
 from snowmelt.sql.coercion import common_type, comparison_type
+from snowmelt.sql.collations import of_types
 from snowmelt.sql.dialect import call as spark_call
 from snowmelt.sql.dialect import spark
 from snowmelt.sql.functions.registry import FunctionCall, alias, first_type, scalar
@@ -23,6 +25,8 @@ def _comparable_pair(call: FunctionCall, left: int, right: int) -> tuple[exp.Exp
     target = comparison_type(call.types[left], call.types[right])
     if target is None:
         raise errors.invalid_argument_types(call.name, f"{call.types[left]}, {call.types[right]}")
+    if target.kind is Kind.VARCHAR:
+        target = replace(target, collation=of_types((call.types[left], call.types[right])))
     first, second = (
         key_of(cast(call.args[index], call.types[index], target, call.context), target) for index in (left, right)
     )
@@ -84,6 +88,21 @@ def _decode(call: FunctionCall) -> exp.Expr:
     return exp.Case(ifs=branches, default=result(count - 1) if count % 2 == 0 else None)
 
 
+def _extreme_text(call: FunctionCall) -> exp.Expr:
+    """By the keys of a collation. Of equal texts it is the first."""
+    sign, found = ("<", call.args[0]) if call.name.startswith("GREATEST") else (">", call.args[0])
+    alone = ("_1", "_0") if call.name.endswith("_IGNORE_NULLS") else ("NULL", "NULL")
+
+    def better(left: exp.Expr, right: exp.Expr) -> exp.Expr:
+        keys = key_of(left, call.types[0]), key_of(right, call.types[0])
+        nulls = f"WHEN _0 IS NULL THEN {alone[0]} WHEN _1 IS NULL THEN {alone[1]}"
+        return spark(f"CASE {nulls} WHEN _2 {sign} _3 THEN _1 ELSE _0 END", left, right, *keys)
+
+    for other in call.args[1:]:
+        found = bind((found, other), better)
+    return found
+
+
 def _extreme(call: FunctionCall) -> exp.Expr:
     """A NULL makes the result NULL, unless the name says otherwise. Spark's own leave NULLs out."""
     if any(type_.is_semi_structured for type_ in call.types):
@@ -91,6 +110,8 @@ def _extreme(call: FunctionCall) -> exp.Expr:
     name = "greatest" if call.name.startswith("GREATEST") else "least"
     if len(call.args) == 1:
         return call.args[0]
+    if call.types[0].is_collated:
+        return _extreme_text(call)
     if call.name.endswith("_IGNORE_NULLS"):
         return spark_call(name, *call.args)
 

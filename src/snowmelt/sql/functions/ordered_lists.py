@@ -16,7 +16,8 @@ _VALUE = "v"
 def gather(call: FunctionCall, value: exp.Expr, type_: DataType) -> exp.Expr:
     """The values of the group, without NULLs, as a Spark ARRAY: in the call's order, distinct if asked."""
     if call.distinct and type_.has_key:
-        raise errors.unsupported(f"{call.name}(DISTINCT …) of {type_.kind}")
+        hint = "Write COLLATE '' behind it." if type_.is_collated else None
+        raise errors.unsupported(f"{call.name}(DISTINCT …) of {type_}", hint=hint)
     return gather_by(value, type_, call.order, distinct=call.distinct)
 
 

@@ -22,6 +22,7 @@ from snowmelt.core.types import (
     binary,
     int64,
     varchar,
+    with_collation,
 )
 from snowmelt.sql import patterns
 from snowmelt.sql.building import bind, fail
@@ -268,6 +269,18 @@ def _initcap(call: FunctionCall) -> exp.Expr:
     )
 
 
+def _collate_type(call: FunctionCall) -> DataType:
+    specification = call.literal(1)
+    if specification is None:
+        raise errors.unsupported("COLLATE with something that is not a constant")
+    return with_collation(call.types[0], specification) or call.types[0]
+
+
+def _collation(call: FunctionCall) -> exp.Expr:
+    name = call.types[0].collation
+    return string(name) if name is not None else exp.Null()
+
+
 _LENGTH = scalar("LENGTH", "any", _COUNT, _length)
 _CHR = scalar("CHR", "int", varchar(1), _character)
 _POSITION = scalar("POSITION", "any, any, int", _COUNT, _position, least=2)
@@ -280,6 +293,8 @@ FUNCTIONS = (
     *alias(_CHR, "CHAR"),
     _POSITION,
     *alias(_POSITION, "CHARINDEX"),
+    scalar("COLLATE", "str, str", text_type, "_0", typed=_collate_type),
+    scalar("COLLATION", "str", VARCHAR, _collation),
     scalar("CONCAT", "any", _concat_type, _concat, variadic=True),
     scalar("CONCAT_WS", "any, any", _concat_ws_type, _concat_ws, variadic=True),
     scalar("CONTAINS", "any, any", BOOLEAN, _search("contains")),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from snowmelt.core import errors
 from snowmelt.sql.statements.base import Action, NameRef, ObjectType, Statement
@@ -253,6 +253,6 @@ def _alter_column(cursor: TokenCursor, column: str) -> Action:
     else:
         cursor.match("TYPE")
     type_text = cursor.type_text()
-    if cursor.match("COLLATE") and cursor.string():
-        raise errors.unsupported("COLLATE")
+    if cursor.match("COLLATE") and (collation := cursor.string()):
+        type_text = replace(type_text, text=f"{type_text.text} COLLATE '{collation}'")
     return SetType(column, type_text)

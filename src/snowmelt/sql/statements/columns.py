@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from snowmelt.core import errors
 from snowmelt.sql.statements.base import Annotation, NameRef
@@ -86,6 +86,7 @@ def column_spec(cursor: TokenCursor) -> ColumnSpec:
     comment: str | None = None
     constraints: list[Constraint] = []
     annotations: list[Annotation] = []
+    collation = ""
     while cursor.at_any(_COLUMN_WORDS):
         if cursor.match("NOT", "NULL"):
             nullable = False
@@ -102,14 +103,15 @@ def column_spec(cursor: TokenCursor) -> ColumnSpec:
             cursor.match("=")
             comment = cursor.string()
         elif cursor.match("COLLATE"):
-            if cursor.string():
-                raise errors.unsupported("COLLATE")
+            collation = cursor.string()
         elif cursor.at_any(("CONSTRAINT", "PRIMARY", "UNIQUE", "FOREIGN", "REFERENCES", "CHECK")):
             constraints.append(_inline_constraint(cursor, name))
         elif (said := declared(cursor, name)) is not None:
             annotations.append(said)
         else:
             raise _unsupported_clause(cursor)
+    if collation and type_text is not None:
+        type_text = replace(type_text, text=f"{type_text.text} COLLATE '{collation}'")
     return ColumnSpec(
         name, type_text, line, position, nullable, default, identity, comment, tuple(constraints), tuple(annotations)
     )  # fmt: skip

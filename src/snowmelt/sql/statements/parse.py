@@ -119,7 +119,10 @@ def _create(cursor: TokenCursor) -> Statement:
     wrong = modifiers - rule.modifiers
     if wrong:
         raise errors.unsupported(f"CREATE {min(wrong)} {kind}")
-    return rule.parse(cursor, CreateHead(kind, or_replace, or_alter, frozenset(modifiers)))
+    head = CreateHead(kind, or_replace, or_alter, frozenset(modifiers))
+    if not head.temporary and (alone := modifiers & {"LOCAL", "GLOBAL"}):
+        raise errors.unsupported(f"CREATE {min(alone)} {kind}", hint="LOCAL and GLOBAL stand before TEMPORARY.")
+    return rule.parse(cursor, head)
 
 
 def _alter(cursor: TokenCursor) -> Statement:
