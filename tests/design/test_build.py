@@ -20,7 +20,10 @@ from aiosmtpd.controller import Controller
 from aiosmtpd.handlers import Message as MailHandler
 
 from snowmelt.design.antipatterns.linting import lint_paths
-from snowmelt.design.requirements.model import SinkKind, SourceKind
+from snowmelt.design.building.project import project_files
+from snowmelt.design.deciding import decide
+from snowmelt.design.making.designing import design
+from snowmelt.design.requirements.model import Requirements, SinkKind, SourceKind
 from tests.design.building import HERE, PROJECTS, built, call, designed, environment, texts
 from tests.support.ports import free_port
 from tests.support.waiting import DEADLINE
@@ -292,6 +295,22 @@ def test_a_project_passes_its_unit_tests(projects: dict[str, Path]) -> None:
         env=environment(project), timeout=DEADLINE, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_what_is_critical_is_held_to_a_percentile() -> None:
+    """Of a day, as one long delay is told at once, and many short ones are not."""
+    given = {**PROJECTS["postgres_snowmelt"], "availability": "critical", "consistency": "at_least_once"}
+    wanted = Requirements.model_validate(given)
+    made = design(wanted, decide(wanted))
+    held = {alert.name: alert for alert in made.alerts if alert.name.startswith("p99_")}
+    assert made.service_level.percentile == 99 and held
+    assert all("TIME_WITHIN_TARGET_LAG_RATIO < 0.99" in str(alert.sql) for alert in held.values())
+    files = project_files(made)
+    rules = [rule["expr"] for group in yaml.safe_load(files["monitoring/alert_rules.yml"])["groups"]
+             for rule in group["rules"] if "quantile_over_time(0.99" in rule["expr"]]  # fmt: skip
+    assert len(rules) == len(held) and "in more than 1 of 100 moments of a day" in files["data-pipeline-spec.md"]
+    plain = Requirements.model_validate({**given, "availability": "standard"})
+    assert not any(alert.name.startswith("p99_") for alert in design(plain, decide(plain)).alerts)
 
 
 def test_rules_and_dashboard_are_those_of_the_design(projects: dict[str, Path]) -> None:

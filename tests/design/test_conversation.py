@@ -158,6 +158,9 @@ def test_what_contradicts_itself_is_asked_first() -> None:
     after = reply(after, "forever")
     assert after.requirements.history == "full" and (asked := next_question(after)) is not None
     assert asked.topic == "columns:mysql.orders"
+    later = reply(after, "id, amount decimal")
+    changed = reply(reply(later, "change which"), "real-time").requirements
+    assert changed.latency == 30 and changed.sources == later.requirements.sources
     after = reply(reply(after, "back"), "no history")
     assert (after.requirements.history, after.requirements.latency) == ("none", 86_400)
 
@@ -233,6 +236,32 @@ def test_an_answer_is_taken_back_and_another_changed() -> None:
     assert asked is not None and asked.topic == "freshness"
     after = reply(changed, "an hour")
     assert after.requirements.latency == 3600 and next_question(after) is None
+
+
+@pytest.mark.parametrize(("text", "proposal"), [
+    ("Load orders.csv (id, customer, amount, changed_at) into a totals table, the average of amount by customer please",
+     "average of amount by customer"),
+    ("Load orders.csv (id, customer, amount, changed_at) into a table called revenue_by_customer",
+     "sum of amount by customer"),
+    ("Load orders.csv (id, customer, amount, changed_at) into the warehouse; count of orders per day and customer",
+     "count of orders per day and customer"),
+    ("Load orders.csv (id, customer, amount, changed_at) into a totals table", "sum of amount by day"),
+])  # fmt: skip
+def test_what_is_said_to_be_computed_is_proposed(text: str, proposal: str) -> None:
+    asked = next(item for item in open_questions(begin(text)) if item.topic.startswith("output"))
+    assert asked.proposal == proposal
+
+
+@pytest.mark.parametrize("text", ["", SENTENCE, "Real-time orders from MySQL, once per day"])
+def test_whatever_is_to_be_changed_is_asked_or_told(text: str) -> None:
+    state = begin(text)
+    for topic in TOPICS:
+        try:
+            asked = next_question(reply(state, f"change {topic.name}"))
+        except NotUnderstoodError as error:
+            assert topic.name in str(error)
+        else:
+            assert asked is not None and asked.topic.partition(":")[0] == topic.name
 
 
 def test_no_text_breaks_it() -> None:

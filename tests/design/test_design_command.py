@@ -78,6 +78,22 @@ def test_a_promise_is_priced_beside_others(latency: str, others: list[str]) -> N
         assert costs[first] >= costs["refreshes"] >= costs[last]
 
 
+def test_a_pattern_is_priced_beside_another() -> None:
+    """By changes, and as a whole each time: the larger the tables, the dearer the whole."""
+    case = yaml.safe_load((HERE / "projects.yaml").read_text(encoding="utf-8"))["postgres_snowmelt"]
+
+    def cost(rows: int | None) -> float | None:
+        sources = [{**source, "tables": [{**table, "rows": rows} for table in source["tables"]]}
+                   for source in case["sources"]]  # fmt: skip
+        given = Requirements.model_validate({**case, "sources": sources})
+        found = {item.what: item.value for item in make_design(given, decide(given)).estimates}
+        told = found.get("beside it: computed as a whole each time")
+        return float(re.findall(r"([\d.e+-]+) credits", told)[0]) if told is not None else None
+
+    small, large = cost(1_000), cost(50_000_000)
+    assert cost(None) is None and small is not None and large is not None and large > 2 * small
+
+
 def test_cdc_names_snapshot_publication_slot_identity_and_hand_over() -> None:
     document = (HERE / "golden" / "design.md").read_text(encoding="utf-8")
     for words in ("WHEN_NEEDED", "snowmelt_shop", "public.customers: full", "so that nothing is lost"):

@@ -18,7 +18,7 @@ from snowmelt.design.conversation.filling import begin, shown_findings
 from snowmelt.design.conversation.language_model import read_by_model
 from snowmelt.design.conversation.state import Asked, Conversation, NotUnderstoodError
 from snowmelt.design.conversation.summary import QUESTION, summary
-from snowmelt.design.conversation.talking import next_question, open_questions, reply
+from snowmelt.design.conversation.talking import PROPOSED, next_question, open_questions, reply
 from snowmelt.design.looking.talked_about import look_at, sources_to_look_at
 from snowmelt.design.making.changing import logged
 from snowmelt.design.model import Design
@@ -115,6 +115,9 @@ class Talk:
         typer.echo("")
         for line in found.lines or found.problems:
             typer.echo(line)
+        for item in state.assumed if self.accept else ():
+            if item.why == PROPOSED:
+                typer.echo(f"Taken as proposed: {item.field}: {item.value}")
         if found.design is None:
             return EXIT_OPEN
         made = logged(found.design, self.output)

@@ -227,6 +227,8 @@ class ServiceLevel(_Part):
     freshness: str
     check_every: str
     alert_after: str
+    percentile: int | None = None
+    """Of tier 1: in how many of 100 moments of a day the data is as fresh as promised."""
 
 
 class DesignPii(_Part):

@@ -9,9 +9,10 @@ from pathlib import Path
 
 from snowmelt.core import errors
 from snowmelt.core.config import FILE_NAME
+from snowmelt.design.antipatterns.constants import constants
 from snowmelt.design.antipatterns.dbt import dbt_findings, dbt_home, model_findings, plain_sql
 from snowmelt.design.antipatterns.library import Library, library
-from snowmelt.design.antipatterns.model import Edit, LintFinding, Unread, known_antipatterns, ordered
+from snowmelt.design.antipatterns.model import Edit, LintFinding, SarifLevel, Unread, known_antipatterns, ordered
 from snowmelt.design.antipatterns.on_queries import query_findings
 from snowmelt.design.antipatterns.on_statements import statement_findings
 from snowmelt.design.antipatterns.python_code import moves_data, python_problems
@@ -90,6 +91,9 @@ def _beside_sql(path: Path) -> Iterator[LintFinding]:
     if tree is not None:
         for identifier, line, name, message in python_problems(tree):
             yield LintFinding(known_antipatterns()[identifier], str(path), line, name, message)
+        written_out = replace(known_antipatterns()["PD-06"], level=SarifLevel.WARNING)
+        for line, message in constants(tree):
+            yield LintFinding(written_out, str(path), line, path.name, message)
     if path.suffix == ".sql" and dbt_home(path) is not None:
         yield from model_findings(path, text)
 

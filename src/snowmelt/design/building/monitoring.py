@@ -64,6 +64,13 @@ def _expression(design: Design, alert: Alert, pipeline: str, gate: str | None) -
     if alert.name.startswith("stale_"):
         limit = seconds_of(design.service_level.alert_after)
         return f'snowmelt_freshness_behind_seconds{{name="{alert.name.removeprefix("stale_").upper()}"}} > {limit:g}'
+    if alert.name.startswith("p99_"):
+        # Of a table that a server keeps; without one, of how old the last good run is.
+        promised, limit = seconds_of(design.service_level.freshness), seconds_of(design.service_level.alert_after)
+        table = alert.name.removeprefix("p99_").upper()
+        behind = f'quantile_over_time(0.99, snowmelt_freshness_behind_seconds{{name="{table}"}}[1d])'
+        age = f"time() - snowmelt_pipeline_last_success_timestamp_seconds{{{pipeline}}}"
+        return f"{behind} > {promised:g} or quantile_over_time(0.99, ({age})[1d:1m]) > {limit:g}"
     if alert.name.startswith("slot_"):
         return f'snowmelt_connector_up{{connector="{alert.name.removeprefix("slot_").upper()}"}} == 0'
     made = [stage.name for stage in design.stages if stage.kind is not StageKind.TABLE]

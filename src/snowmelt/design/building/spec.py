@@ -11,7 +11,7 @@ from snowmelt.design.building.statements import quarantining
 from snowmelt.design.model import Design, RunbookStep
 from snowmelt.design.output.blocks import Block, Bullets, Code, Drawing, Heading, Paragraph, grid, to_markdown
 from snowmelt.design.output.diagram import picture
-from snowmelt.design.output.document import reverse_flow
+from snowmelt.design.output.document import at_percentile, reverse_flow
 from snowmelt.design.requirements.amounts import show_seconds
 from snowmelt.design.requirements.model import DescribedColumn, PiiStrategy, QualityRule, SinkKind
 from snowmelt.extract_load.transforming import TOKEN_KEY
@@ -211,8 +211,9 @@ def _operation(design: Design, parts: Parts) -> Iterator[Block]:
     level = design.service_level
     yield Paragraph(
         f"Promise: {level.freshness} old at most, looked at every {level.check_every}, an alert after "
-        f"{level.alert_after}; available {level.availability}, {level.downtime_a_month} a month down. Tables are "
-        "refreshed behind those that they read, and sinks get their rows behind the gates."
+        f"{level.alert_after}{at_percentile(level)}; available {level.availability}, "
+        f"{level.downtime_a_month} a month down. Tables are refreshed behind those that they read, "
+        "and sinks get their rows behind the gates."
     )
     yield Heading("Error handling")
     yield Bullets((

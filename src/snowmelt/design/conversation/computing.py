@@ -70,6 +70,23 @@ def computed(answer: str, tables: Sequence[CleanTable], output: str) -> Computed
     return Computed(query, tuple(group.name for group in groups))
 
 
+def said_in(description: str, tables: Sequence[CleanTable], output: str) -> str | None:
+    """What a description says is computed, in words that `computed` takes: the first that fits the tables."""
+    for clause in re.split(r"[.;:,\n]", description)[:_MOST_CLAUSES]:
+        words = clause.split()[:_MOST_WORDS]
+        starts = [at for at, word in enumerate(words) if word.lower() in _FUNCTIONS]
+        for said in (" ".join(words[start:end]) for start in starts for end in range(len(words), start + 2, -1)):
+            try:
+                computed(said, tables, output)
+            except NotUnderstoodError:
+                continue
+            return said
+    return None
+
+
+_MOST_CLAUSES, _MOST_WORDS = 50, 30
+
+
 def _measured(parts: dict[str, str | None], tables: Sequence[CleanTable], output: str) -> tuple[CleanTable, str]:
     what = (parts["what"] or "").strip()
     function = _FUNCTIONS[str(parts["function"]).lower()] if parts.get("function") else None

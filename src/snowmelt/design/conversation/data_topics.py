@@ -263,20 +263,20 @@ TOPICS = (
     Topic("sources", lambda state: [] if state.requirements.sources else [""], _ask_sources, _take_sources),
     Topic(
         "tables", lambda state: [source.name for source in state.requirements.sources if not source.tables],
-        _ask_tables, _take_tables,
+        _ask_tables, _take_tables, of_parts=True
     ),
     TENANTS,
     Topic(
         "columns", lambda state: [_id(*pair) for pair in _landed(state) if not pair[1].columns],
-        _ask_columns, _take_columns,
+        _ask_columns, _take_columns, of_parts=True
     ),
     Topic(
         "key", lambda state: [_id(*pair) for pair in _landed(state) if not pair[1].key and pair[1].columns],
-        _ask_key, _take_key,
+        _ask_key, _take_key, of_parts=True
     ),
     REFERENCES,
-    Topic("events", _events_open, _ask_event, _take_event),
-    Topic("changes", _change_open, _ask_change, _take_change),
-    Topic("deletes", _deletes_open, _ask_deletes, _take_deletes),
+    Topic("events", _events_open, _ask_event, _take_event, of_parts=True),
+    Topic("changes", _change_open, _ask_change, _take_change, of_parts=True),
+    Topic("deletes", _deletes_open, _ask_deletes, _take_deletes, of_parts=True),
     Topic("lateness", _lateness_open, _ask_lateness, _take_lateness),
 )  # fmt: skip

@@ -63,21 +63,29 @@ def _named(fact: UnderstoodFact, plain: str) -> bool:
 
 
 def _take(state: Conversation, field: str, answer: str) -> dict[str, Any]:
+    """What follows from the one that holds, and nothing else: other things may have been answered, or looked at."""
     chosen = Exchange(topic=f"{WHICH}:{field}", question="", answer=chosen_words(state, field, answer))
-    given, _ = filled(state.model_copy(update={"exchanges": (*state.exchanges, chosen)}))
-    data: dict[str, Any] = given.model_dump(mode="json", exclude_none=True)
-    if state.requirements.sources:
-        # They may have been looked at since.
-        data["sources"] = state.data()["sources"]
-        _give_deletes(data, given.model_dump(mode="json", exclude_none=True))
+    before = _filled(state)
+    after = _filled(state.model_copy(update={"exchanges": (*state.exchanges, chosen)}))
+    data = state.data()
+    for name in (before.keys() | after.keys()) - {"sources"}:
+        if before.get(name) != after.get(name):
+            data.pop(name, None)
+            data.update({name: after[name]} if name in after else {})
+    if field == "deletes":
+        _give_deletes(data, after)
     return data
 
 
-def _give_deletes(data: dict[str, Any], given: dict[str, Any]) -> None:
-    for source, now in zip(data["sources"], given["sources"], strict=True):
-        for table, said in zip(source["tables"], now["tables"], strict=True):
-            if "deletes" in said:
-                table["deletes"] = said["deletes"]
+def _filled(state: Conversation) -> dict[str, Any]:
+    found: dict[str, Any] = filled(state)[0].model_dump(mode="json", exclude_none=True)
+    return found
 
 
-TOPICS = (Topic(WHICH, _open, _ask, _take),)
+def _give_deletes(data: dict[str, Any], after: dict[str, Any]) -> None:
+    for source, said in zip(data.get("sources", ()), after.get("sources", ()), strict=False):
+        for table in source["tables"]:
+            table["deletes"] = next((item["deletes"] for item in said["tables"]), table.get("deletes"))
+
+
+TOPICS = (Topic(WHICH, _open, _ask, _take, of_parts=True),)

@@ -47,7 +47,8 @@ def filled(state: Conversation) -> tuple[Requirements, tuple[Assumption, ...]]:
     description = state.description
     data: dict[str, Any] = {"description": " ".join(description.split())} if description.strip() else {}
     assumed: list[Assumption] = []
-    if (language := foreign_language(tokens_of(description))) is not None:
+    language = foreign_language(tokens_of(description))
+    if language is not None and all(finding.field == "sources" for finding in state.findings):
         why = f"this seems to be {language}: say it in English, or answer the questions"
         assumed.append(Assumption(field="language", value="not understood", why=why))
     for field, name in _PLAIN.items():

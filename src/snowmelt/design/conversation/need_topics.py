@@ -9,12 +9,13 @@ from typing import Any
 from snowmelt.design.conversation import care_topics
 from snowmelt.design.conversation.answers import (
     choice_of,
+    column_named,
     names_of_answer,
     seconds_of_answer,
     volume_of,
     yes_or_no,
 )
-from snowmelt.design.conversation.computing import CleanTable, computed, is_query, over_clean_tables
+from snowmelt.design.conversation.computing import CleanTable, computed, is_query, over_clean_tables, said_in
 from snowmelt.design.conversation.filling import alert_channel, begin
 from snowmelt.design.conversation.state import Asked, Conversation, NotUnderstoodError, tables_in
 from snowmelt.design.conversation.topic import Topic
@@ -96,7 +97,8 @@ def _outputs_open(state: Conversation) -> Iterator[str]:
 
 def _ask_output(state: Conversation, subject: str) -> Asked:
     tables = clean_tables(state)
-    proposal = _proposed_output(tables) if subject else "nothing"
+    said = said_in(state.description, tables, subject)
+    proposal = said or (_proposed_output(tables, subject) if subject else "nothing")
     what = f"How is {subject} computed?" if subject else "Is anything computed from these tables?"
     text = f"{what} Say it like: sum of amount by customer, orders per day; or write a SELECT. "
     text += "Say nothing for the clean tables alone."
@@ -104,12 +106,15 @@ def _ask_output(state: Conversation, subject: str) -> Asked:
     return Asked("output", text, (), proposal, f"There are {known}.")
 
 
-def _proposed_output(tables: list[CleanTable]) -> str:
+def _proposed_output(tables: list[CleanTable], name: str) -> str:
+    """A sum, by what the name says (`revenue_by_customer`), or else by what rows belong to."""
+    wanted = next((part for word in ("_by_", "_per_") if (part := name.lower().partition(word)[2])), None)
     for table in tables:
         amount = next((name for name, type_ in table.columns.items() if type_ in ("NUMBER(12,2)", "FLOAT")), None)
         group = next((name for name in table.columns if name.endswith("_id") and name not in table.key), None)
+        by = wanted if wanted is not None and column_named(wanted, list(table.columns)) is not None else group
         if amount is not None:
-            return f"sum of {amount} by {group or 'day'}"
+            return f"sum of {amount} by {by or 'day'}"
     return "nothing"
 
 
@@ -284,7 +289,7 @@ TOPICS = (
     Topic("sinks", lambda state: [] if state.requirements.sinks or state.requirements.recipe == "quality" else [""],
           _ask_sinks, _take_sinks),
     Topic("output", _outputs_open, _ask_output, _take_output),
-    Topic("sink key", _sink_keys_open, _ask_sink_key, _take_sink_key),
+    Topic("sink key", _sink_keys_open, _ask_sink_key, _take_sink_key, of_parts=True),
     Topic("freshness", _once("latency"), _ask_latency, _take_latency),
     Topic("volume", _volume_open, _ask_volume, lambda state, _, answer: {**state.data(), "volume": volume_of(answer)}),
     Topic("history", _history_open, _ask_history, _take_history),

@@ -53,7 +53,7 @@ class Conversation(_Part):
         """What the description says of it, or None; also None while it says two things of which one can hold."""
         found = [finding for finding in self.findings if finding.field == field]
         if field in self.doubted():
-            chosen = next((item.answer for item in self.exchanges if item.topic == f"{WHICH}:{field}"), None)
+            chosen = next((item.answer for item in reversed(self.exchanges) if item.topic == f"{WHICH}:{field}"), None)
             found = [finding for finding in found if finding.words == chosen]
         return found[0].value if found else None
 

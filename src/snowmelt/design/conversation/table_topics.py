@@ -26,8 +26,8 @@ def _tenants_open(state: Conversation) -> Iterator[str]:
                 yield f"{source.name}.{table.name}"
 
 
-def _ask_tenants(_: Conversation, subject: str) -> Asked:
-    table = subject.rpartition(".")[2]
+def _ask_tenants(state: Conversation, subject: str) -> Asked:
+    table = next(table.name for source, table in tables_in(state) if f"{source.name}.{table.name}" == subject)
     text = f"Which schemas hold {table}? Such as: acme, globex; or tenant_001 to tenant_400. Say one if it is only one."
     why = "They become one table with a column `tenant`, which is part of its key."
     return Asked("tenants", text, (), None, why)
@@ -99,5 +99,5 @@ def _take_references(state: Conversation, subject: str, answer: str) -> dict[str
     return changed_table(state.data(), subject, references=found)
 
 
-TENANTS = Topic("tenants", _tenants_open, _ask_tenants, _take_tenants)
-REFERENCES = Topic("references", _references_open, _ask_references, _take_references)
+TENANTS = Topic("tenants", _tenants_open, _ask_tenants, _take_tenants, of_parts=True)
+REFERENCES = Topic("references", _references_open, _ask_references, _take_references, of_parts=True)

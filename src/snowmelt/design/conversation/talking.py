@@ -31,6 +31,8 @@ from snowmelt.design.requirements.model import Mode, Requirements
 from snowmelt.design.rules.known import tables_of
 from snowmelt.govern.pii.classes import by_name
 
+PROPOSED = "proposed, and not contradicted"
+"""Why something is assumed that nobody said."""
 TOPICS: tuple[Topic, ...] = (*doubts.TOPICS, *data_topics.TOPICS, *need_topics.TOPICS)
 _ORIGINS = (
     ("latency", "freshness"), ("arrives", "freshness"), ("volume", "volume"), ("pii.strategy", "personal data is"),
@@ -105,7 +107,7 @@ def reply(state: Conversation, answer: str) -> Conversation:
     exchange = Exchange(topic=asked.topic, question=asked.text, answer=taken)
     after = after.model_copy(update={"exchanges": (*state.exchanges, exchange), "reopened": None, "agreed": None})
     if unsure:
-        after = after.assume(asked.topic, taken, "proposed, and not contradicted")
+        after = after.assume(asked.topic, taken, PROPOSED)
     return settled(after)
 
 
@@ -134,7 +136,7 @@ def _open(state: Conversation) -> Iterator[_Open]:
     """In the order in which it is asked."""
     if state.reopened is not None:
         topic = next(item for item in TOPICS if item.name == state.reopened)
-        for subject in topic.open(state) or (_last_subject(state, topic),):
+        for subject in tuple(topic.open(state)) or (_last_subject(state, topic),):
             yield _Open(replace(topic.ask(state, subject), topic=_name(topic, subject)), topic, subject)
     settled_first = doubts.waiting_topics(state)
     for topic in TOPICS:
@@ -248,7 +250,7 @@ def _replayed(state: Conversation, exchanges: tuple[Exchange, ...]) -> Conversat
     """From the start, with these answers; one that is no longer asked is left out."""
     begun = state.model_copy(update={
         "requirements": state.origin, "exchanges": (), "reopened": None, "agreed": None,
-        "assumed": tuple(item for item in state.assumed if item.why != "proposed, and not contradicted"),
+        "assumed": tuple(item for item in state.assumed if item.why != PROPOSED),
     })  # fmt: skip
     for exchange in exchanges:
         asked = next_question(begun)
@@ -259,8 +261,12 @@ def _replayed(state: Conversation, exchanges: tuple[Exchange, ...]) -> Conversat
 
 
 def _reopened(state: Conversation, words: str) -> Conversation:
-    names = {topic.name for topic in TOPICS}
-    found = next((name for name in sorted(names, key=len, reverse=True) if name in words or words in name), None)
+    topics = {topic.name: topic for topic in TOPICS}
+    near = (name for name in sorted(topics, key=len, reverse=True) if name in words or words in name)
+    found = words if words in topics else next(near, None)
     if found is None:
-        raise NotUnderstoodError(f"I can ask again for {', '.join(sorted(names))}.")
+        raise NotUnderstoodError(f"I can ask again for {', '.join(sorted(topics))}.")
+    topic = topics[found]
+    if topic.of_parts and not (any(topic.open(state)) or _last_subject(state, topic)):
+        raise NotUnderstoodError(f"Nothing was asked about {found} so far.")
     return state.model_copy(update={"reopened": found, "agreed": None})

@@ -17,3 +17,5 @@ class Topic:
     ask: Callable[[Conversation, str], Asked]
     take: Callable[[Conversation, str, str], dict[str, Any]]
     """The requirements with an answer in them. Raises NotUnderstoodError, or ValueError for what does not fit."""
+    of_parts: bool = False
+    """Whether it is always about one source, table or sink, so that it can't be asked before there is one."""

@@ -194,9 +194,18 @@ def _structure(
                           words=_mention(text, tokens, mention), start=start)  # fmt: skip
         elif mention.role == "sink":
             yield UnderstoodFact(field="sinks", value=known, words=_mention(text, tokens, mention), start=start)
-    if not sources and things:
+    words = text[things[0].start : things[-1].end] if things else ""
+    if (
+        things
+        and not named
+        and {thing.name for thing in things} <= {token.text for token in tokens if token.kind == "file"}
+    ):
+        # Names of files say what kind of source they are, though not where.
+        value = {"kind": "files", "name": None, "tables": [thing.name for thing in things]}
+        yield UnderstoodFact(field="sources", value=value, words=words, start=things[0].start)
+    elif not sources and things:
         yield UnderstoodFact(field="tables", value=[thing.name for thing in things],
-                      words=text[things[0].start : things[-1].end], start=things[0].start)  # fmt: skip
+                      words=words, start=things[0].start)  # fmt: skip
     for thing in made:
         yield UnderstoodFact(field="outputs", value=thing.name, words=text[thing.start : thing.end], start=thing.start)
     for thing in things:

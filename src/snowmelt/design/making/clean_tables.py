@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from snowmelt.core.names import literal, quote
@@ -35,7 +34,7 @@ class Clean:
 
     def here(self, column: str) -> str:
         """The name of a column of the source in this table, as SQL spells it."""
-        return named(_column(self.table, column).here)
+        return named(column_of(self.table, column).here)
 
 
 def as_landed(table: Table, strategy: PiiStrategy | None) -> Table:
@@ -75,15 +74,15 @@ def of_records(clean: Clean, *, whole: bool) -> str:
 
     Of a source that is read as a whole, the newest reading that is complete: what is not in it is gone.
     """
-    listed = ",\n  ".join([*_typed(clean, "record"), "loaded_at"])
+    listed = ",\n  ".join([*typed_columns(clean, "record"), "loaded_at"])
     query = f"SELECT\n  {listed}\nFROM {clean.raw}"
     if whole:
         newest = f"SELECT MAX(reading) FROM {clean.raw} WHERE record IS NULL"
         query += f"\nWHERE record IS NOT NULL AND reading = ({newest})"
     if clean.table.key:
-        keys = ", ".join(_value("record", _column(clean.table, name)) for name in clean.table.key)
+        keys = ", ".join(value_of("record", column_of(clean.table, name)) for name in clean.table.key)
         change = clean.table.change_column
-        order = f"{_value('record', _column(clean.table, change))} DESC, " if change is not None else ""
+        order = f"{value_of('record', column_of(clean.table, change))} DESC, " if change is not None else ""
         if whole and change is None:
             order = "reading DESC, "
         query += f"\nQUALIFY ROW_NUMBER() OVER (PARTITION BY {keys} ORDER BY {order}loaded_at DESC) = 1"
@@ -102,10 +101,10 @@ def newest_of_records(clean: Clean) -> str:
 
 def _scd_of_records(clean: Clean, kind: int, untracked: str) -> str:
     change = clean.table.change_column
-    columns = [*_typed(clean, "record"), "loaded_at AS _loaded_at"]
+    columns = [*typed_columns(clean, "record"), "loaded_at AS _loaded_at"]
     order = "_loaded_at"
     if change is not None:
-        columns.append(f"{_value('record', _column(clean.table, change))} AS _changed_at")
+        columns.append(f"{value_of('record', column_of(clean.table, change))} AS _changed_at")
         order = "_changed_at, _loaded_at"
     body = ",\n    ".join(columns)
     return f"""\
@@ -119,44 +118,10 @@ FROM (
 )"""
 
 
-def values_before(clean: Clean, previous: Sequence[str]) -> str:
-    """SCD type 3: the newest values of each key, and of some columns the last one that was another."""
-    columns = _typed(clean, "record")
-    names = [text.rpartition(" AS ")[2] for text in columns]
-    change = clean.table.change_column
-    assert change is not None, "asked before"
-    order = f"{_value('record', _column(clean.table, change))} AS _changed_at"
-    own = [clean.here(key) for key in clean.table.key]
-    same = " AND ".join(f"typed.{key} = newest.{key}" for key in own)
-    found = ",\n    ".join([*columns, order, "loaded_at"])
-    parts = [f"WITH typed AS (\n  SELECT\n    {found}\n  FROM {clean.raw}\n)"]
-    newest = f"PARTITION BY {clean.keys} ORDER BY _changed_at DESC, loaded_at DESC"
-    parts.append(
-        f"newest AS (\n  SELECT {', '.join([*names, 'loaded_at'])}\n  FROM typed\n"
-        f"  QUALIFY ROW_NUMBER() OVER ({newest}) = 1\n)"
-    )
-    for name in map(named, previous):
-        keys = ", ".join(f"typed.{key}" for key in own)
-        parts.append(
-            f"before_{name} AS (\n  SELECT {keys}, typed.{name}\n  FROM typed JOIN newest ON {same}\n"
-            f"  WHERE typed.{name} IS DISTINCT FROM newest.{name}\n"
-            f"  QUALIFY ROW_NUMBER() OVER (PARTITION BY {keys} ORDER BY typed._changed_at DESC, typed.loaded_at DESC)"
-            " = 1\n)"
-        )
-    listed = [*(f"newest.{name}" for name in names)]
-    listed += [f"before_{name}.{name} AS previous_{name}" for name in map(named, previous)]
-    joins = "".join(
-        f"\nLEFT JOIN before_{name} ON " + " AND ".join(f"before_{name}.{key} = newest.{key}" for key in own)
-        for name in map(named, previous)
-    )
-    query = f"{', '.join(parts)}\nSELECT\n  " + ",\n  ".join([*listed, "newest.loaded_at"]) + f"\nFROM newest{joins}"
-    return f"CREATE DYNAMIC TABLE {clean.name}{clean.options}\nAS\n{query}"
-
-
 def versions_of_readings(clean: Clean) -> str:
     """A version lasts from the reading that found it to the one that found another, or none."""
-    columns = _typed(clean, "record")
-    names = _names(columns)
+    columns = typed_columns(clean, "record")
+    names = names_of(columns)
     found = ",\n      ".join([*columns, "reading AS _reading"])
     return f"""\
 CREATE SCD TYPE 2 TABLE {clean.name}
@@ -207,7 +172,7 @@ def of_log(clean: Clean) -> str:
 
     Nothing from before a TRUNCATE counts; a snapshot that is taken once more begins with one.
     """
-    listed = ",\n    ".join([*_typed(clean, "after"), *_EVENT])
+    listed = ",\n    ".join([*typed_columns(clean, "after"), *_EVENT])
     return f"""\
 CREATE SCD TYPE 1 TABLE {clean.name}
   KEY ({clean.keys})
@@ -217,7 +182,7 @@ FROM (
   SELECT
     {listed}
   FROM {clean.raw} AS changes
-  WHERE table_name = {_in_log(clean)} AND operation <> 'TRUNCATE'{_readable(clean, "    ")}
+  WHERE table_name = {in_log(clean)} AND operation <> 'TRUNCATE'{readable(clean, "    ")}
     AND NOT EXISTS (
       SELECT 1 FROM {clean.raw} AS emptied
       WHERE emptied.table_name = changes.table_name AND emptied.operation = 'TRUNCATE'
@@ -232,8 +197,8 @@ def versions_of_log(clean: Clean) -> str:
     The time of a row that a snapshot reads is when it was read, by which time it may have changed: no change
     happened later than those of its row behind it.
     """
-    columns = _typed(clean, "after")
-    names = _names(columns)
+    columns = typed_columns(clean, "after")
+    names = names_of(columns)
     typed = ",\n      ".join([*columns, *_EVENT, "ts_ms AS _ms", "table_name AS _table"])
     of_row = f"PARTITION BY {clean.keys} ORDER BY _change_number"
     return f"""\
@@ -246,7 +211,7 @@ FROM (
     SELECT
       {typed}
     FROM {clean.raw}
-    WHERE table_name = {_in_log(clean)} AND operation <> 'TRUNCATE'{_readable(clean, "      ")}
+    WHERE table_name = {in_log(clean)} AND operation <> 'TRUNCATE'{readable(clean, "      ")}
   ),
   changes AS (
     SELECT
@@ -259,7 +224,7 @@ FROM (
   emptied AS (
     SELECT table_name AS _emptied, change_number AS _emptied_by, TO_TIMESTAMP_LTZ(ts_ms, 3) AS _emptied_at
     FROM {clean.raw}
-    WHERE table_name = {_in_log(clean)} AND operation = 'TRUNCATE'
+    WHERE table_name = {in_log(clean)} AND operation = 'TRUNCATE'
   )
   SELECT {names}, _operation, _change_number, _changed_at FROM changes
   UNION ALL
@@ -271,17 +236,17 @@ FROM (
 
 def changes_of_log(clean: Clean) -> str:
     """The changes themselves, for a table without a key: nothing tells which row changed."""
-    listed = ",\n  ".join([*_typed(clean, "after"), *_EVENT, "TO_TIMESTAMP_LTZ(ts_ms, 3) AS _changed_at"])
+    listed = ",\n  ".join([*typed_columns(clean, "after"), *_EVENT, "TO_TIMESTAMP_LTZ(ts_ms, 3) AS _changed_at"])
     return f"""\
 CREATE DYNAMIC TABLE {clean.name}{clean.options}
 AS
 SELECT
   {listed}
 FROM {clean.raw}
-WHERE table_name = {_in_log(clean)} AND operation <> 'TRUNCATE'{_readable(clean, "  ")}"""
+WHERE table_name = {in_log(clean)} AND operation <> 'TRUNCATE'{readable(clean, "  ")}"""
 
 
-def _in_log(clean: Clean) -> str:
+def in_log(clean: Clean) -> str:
     """The table's name as a connector writes it into TABLE_NAME."""
     return literal(name_in_log(clean.table.name))
 
@@ -293,7 +258,7 @@ def name_in_log(table: str) -> str:
 # -- columns ----------------------------------------------------------------------------------------------------------
 
 
-def _typed(clean: Clean, record: str) -> list[str]:
+def typed_columns(clean: Clean, record: str) -> list[str]:
     """The columns; where they are not known, the key and the change column, and the record as it came."""
     table = clean.table
     known = {column.name for column in table.columns}
@@ -303,19 +268,19 @@ def _typed(clean: Clean, record: str) -> list[str]:
     found = []
     for column in (*named_only, *table.columns):
         container = _ROW if record == "after" and column.name in table.key else record
-        found.append(f"{_value(container, column)} AS {named(column.here)}")
+        found.append(f"{value_of(container, column)} AS {named(column.here)}")
     return found if table.columns else [*found, "record" if record == "record" else f"{record} AS record"]
 
 
-def _names(columns: list[str]) -> str:
+def names_of(columns: list[str]) -> str:
     return ", ".join(text.rpartition(" AS ")[2] for text in columns)
 
 
-def _column(table: Table, name: str) -> DescribedColumn:
+def column_of(table: Table, name: str) -> DescribedColumn:
     return next((column for column in table.columns if column.name == name), DescribedColumn(name=name))
 
 
-def _value(record: str, column: DescribedColumn) -> str:
+def value_of(record: str, column: DescribedColumn) -> str:
     path = column.name if _WORD.fullmatch(column.name) else quote(column.name)
     if record != "record" and _may_be_wrong(column):
         # A source's log brings whatever its columns hold by then: what is not of the type must not stop the rest.
@@ -335,10 +300,10 @@ def unreadable(table: Table) -> str | None:
             continue
         record = _ROW if column.name in table.key else "after"
         path = column.name if _WORD.fullmatch(column.name) else quote(column.name)
-        wrong.append(f"({record}:{path}::VARCHAR IS NOT NULL AND {_value(record, column)} IS NULL)")
+        wrong.append(f"({record}:{path}::VARCHAR IS NOT NULL AND {value_of(record, column)} IS NULL)")
     return " OR ".join(wrong) or None
 
 
-def _readable(clean: Clean, indent: str) -> str:
+def readable(clean: Clean, indent: str) -> str:
     wrong = unreadable(clean.table)
     return f"\n{indent}AND NOT ({wrong})" if wrong else ""

@@ -44,7 +44,8 @@ def _data() -> dict[str, Any]:
 def estimates(given: Requirements, verdict: DesignDecisions, stages: Sequence[DesignStage]) -> list[Estimate]:
     events = verdict.facts.value("events_per_second")
     return [
-        *_ingest(events, verdict), *_refreshes(stages, verdict), *_storage(given, verdict), *_readings(given, verdict),
+        *_ingest(events, verdict), *_refreshes(stages, verdict), *_in_full(given, stages),
+        *_storage(given, verdict), *_readings(given, verdict),
         *_first_load(given), *_at_the_limit(verdict),
     ]  # fmt: skip
 
@@ -106,6 +107,23 @@ def _refreshed(lag: float, tables: int, rows: float | None, what: str) -> Estima
         what=what, value=f"{show_seconds(round(busy))} of work a day, {money(busy / 3600)}",
         benchmark=rate.benchmark,
         how=f"{runs:,.0f} runs a day of {tables} tables, {each:.3g} s each for {changed:,.0f} changed rows",
+    )  # fmt: skip
+
+
+def _in_full(given: Requirements, stages: Sequence[DesignStage]) -> Iterator[Estimate]:
+    """The other pattern beside the one that was taken: the same tables, computed as a whole each time."""
+    rows = sum(table.rows or 0 for _, table in tables_of(given))
+    lag = min((parse_lag(stage.target_lag or "") or _DAY for stage in stages if stage.sql), default=None)
+    if not rows or lag is None:
+        return
+    rate, full = rates()["refresh_seconds"], rates()["full_seconds_per_million_rows"]
+    each = rate.value + rows / 1e6 * full.value
+    runs = _DAY / lag
+    busy = "the whole time" if each > lag else f"{show_seconds(round(runs * each))} of work a day"
+    yield Estimate(
+        what="beside it: computed as a whole each time", value=f"{busy}, {money(min(runs * each, _DAY) / 3600)}",
+        benchmark=f"{rate.benchmark}, {full.benchmark}",
+        how=f"{runs:,.0f} runs a day over {rows:,} rows, {each:.3g} s each, where changes alone are computed here",
     )  # fmt: skip
 
 

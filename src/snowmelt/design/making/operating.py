@@ -20,6 +20,8 @@ from snowmelt.design.model import (
 from snowmelt.design.requirements.amounts import show_seconds
 from snowmelt.design.requirements.model import Alerts, GateSeverity, Requirements, SinkKind, SourceKind
 
+CRITICAL_PERCENTILE = 99
+"""What is critical is not only looked at now: its data is as fresh as promised in so many of 100 moments of a day."""
 _TIERS = {"1": ("99.9 %", "43.8 minutes"), "2": ("99.5 %", "3.6 hours"), "3": ("99.0 %", "7.2 hours")}
 
 
@@ -31,6 +33,7 @@ def service_level(given: Requirements, verdict: DesignDecisions) -> ServiceLevel
         "tier": int(tier), "availability": availability, "downtime_a_month": downtime,
         "freshness": show_seconds(given.latency), "check_every": show_seconds(given.latency / CHECKS_PER_INTERVAL),
         "alert_after": show_seconds(given.latency * ALERT_FACTOR),
+        "percentile": CRITICAL_PERCENTILE if tier == "1" else None,
     })  # fmt: skip
 
 
@@ -42,6 +45,8 @@ def alerts(
     every = show_seconds(given.latency / CHECKS_PER_INTERVAL)
     channel = verdict.outcome("alert channel") or "log"
     found = [*_table_alerts(given.latency, every, channel, stages), *_health(every, channel, sources)]
+    if (verdict.outcome("sla tier") or "3")[0] == "1":
+        found += _percentile_alerts(given.latency, every, channel, stages)
     found += [
         Alert(
             name=f"gate_{gate.rule.check}_{gate.rule.table}_{index}", severity=gate.rule.severity, every=every,
@@ -77,6 +82,23 @@ def _table_alerts(latency: float, every: str, channel: str, stages: Sequence[Des
         sql="SELECT COUNT(*) AS breaches FROM TABLE(INFORMATION_SCHEMA.DYNAMIC_TABLE_REFRESH_HISTORY("
         "ERROR_ONLY => TRUE))",
     )  # fmt: skip
+
+
+def _percentile_alerts(latency: float, every: str, channel: str, stages: Sequence[DesignStage]) -> Iterator[Alert]:
+    """One long delay is seen at once by `stale_`; many short ones only by their share of the day."""
+    share = CRITICAL_PERCENTILE / 100
+    for stage in stages:
+        if stage.kind is StageKind.TABLE or stage.target_lag == "DOWNSTREAM":
+            continue
+        sql = (
+            "SELECT COUNT(*) AS breaches FROM TABLE(INFORMATION_SCHEMA.DYNAMIC_TABLES()) "
+            f"WHERE NAME = {literal(stage.name.upper())} AND TIME_WITHIN_TARGET_LAG_RATIO < {share:g}"
+        )
+        yield Alert(
+            name=f"p{CRITICAL_PERCENTILE}_{stage.name}", severity=GateSeverity.CRITICAL, sql=sql, every=every,
+            channel=channel, condition=f"older than {show_seconds(latency)} in more than "
+            f"{100 - CRITICAL_PERCENTILE} of 100 moments of the last day",
+        )  # fmt: skip
 
 
 def _health(every: str, channel: str, sources: Sequence[DesignSource]) -> Iterator[Alert]:

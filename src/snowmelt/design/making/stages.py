@@ -20,11 +20,11 @@ from snowmelt.design.making.clean_tables import (
     newest_of_records,
     of_log,
     of_records,
-    values_before,
     versions_of_log,
     versions_of_readings,
     versions_of_records,
 )
+from snowmelt.design.making.previous_values import values_before, values_before_of_log, values_before_of_readings
 from snowmelt.design.model import DesignStage, StageKind
 from snowmelt.design.requirements.amounts import show_seconds
 from snowmelt.design.requirements.model import (
@@ -304,6 +304,8 @@ def _clean_stage(
     if captured_by_log(item.source, verdict):
         load = Load.SCD_TYPE_2 if versions else Load.MERGE if item.table.key else Load.APPEND
         sql = (versions_of_log if versions else of_log if item.table.key else changes_of_log)(clean)
+        if keyed and wanted.load is Load.SCD_TYPE_3:
+            load, sql = Load.SCD_TYPE_3, values_before_of_log(clean, wanted.previous)
     else:
         whole = read_as_whole(item.source, verdict)
         load = Load.SCD_TYPE_2 if versions else _LOADS[bool(item.table.key), whole]
@@ -312,8 +314,9 @@ def _clean_stage(
             sql = versions_of_readings(clean) if whole else versions_of_records(clean)
         elif keyed and not whole and wanted.load is Load.SCD_TYPE_1:
             load, sql = Load.SCD_TYPE_1, newest_of_records(clean)
-        elif keyed and not whole and wanted.load is Load.SCD_TYPE_3:
-            load, sql = Load.SCD_TYPE_3, values_before(clean, wanted.previous)
+        elif keyed and wanted.load is Load.SCD_TYPE_3:
+            made = values_before_of_readings if whole else values_before
+            load, sql = Load.SCD_TYPE_3, made(clean, wanted.previous)
     kind = StageKind.SCD_TABLE if sql.startswith("CREATE SCD ") else StageKind.DYNAMIC_TABLE
     about = f"{item.table.name}, typed and clean" + (", every version" if load is Load.SCD_TYPE_2 else "") + "."
     return DesignStage(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from snowmelt.design.antipatterns.model import LintFinding
-from snowmelt.design.model import Design, DesignGate, DesignSink, DesignSource, RunbookStep
+from snowmelt.design.model import Design, DesignGate, DesignSink, DesignSource, RunbookStep, ServiceLevel
 from snowmelt.design.output.blocks import Block, Bullets, Code, Drawing, Heading, Paragraph, grid
 from snowmelt.design.output.diagram import picture
 from snowmelt.design.requirements.model import Recipe
@@ -116,6 +116,13 @@ def _capture(source: DesignSource) -> Iterator[Block]:
         yield Code(source.setup_sql)
 
 
+def at_percentile(level: ServiceLevel) -> str:
+    """What is promised of a day as a whole, where something is."""
+    if level.percentile is None:
+        return ""
+    return f", or when it is older than promised in more than {100 - level.percentile} of 100 moments of a day"
+
+
 def reverse_flow(design: Design, sink: DesignSink) -> Iterator[Block]:
     """What goes to an application, how, and under which names."""
     yield Heading(f"Reverse flow to {sink.name}", 3)
@@ -175,7 +182,8 @@ def _optimize(design: Design) -> Iterator[Block]:
     level = design.service_level
     yield Paragraph(
         f"Freshness is promised within {level.freshness}, checked every {level.check_every}, and alerted after "
-        f"{level.alert_after} without an update. Schema drift: {design.decision('schema drift').outcome}."
+        f"{level.alert_after} without an update{at_percentile(level)}. "
+        f"Schema drift: {design.decision('schema drift').outcome}."
     )
     yield grid(
         ("alert", "severity", "when", "checked every", "channel"),

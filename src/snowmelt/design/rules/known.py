@@ -53,7 +53,7 @@ MEANINGS: Mapping[str, str] = {
     "deletes_unseen": "rows are deleted in a source of files or events, which do not tell",
     "read_by_query": "every source is a database or an API, which can be asked again",
     "references_known": "every table has columns and a key, and one refers to another",
-    "previous_unseen": "SCD type 3 is asked of a table whose raw records do not have the value before",
+    "previous_unseen": "SCD type 3 is asked of a table without a key, or of one that is computed",
     "tenant_count": "schemas that hold the same table, one for each tenant",
     "final_days": "rows have a day, and come later than that",
     "access_known": "it is said by which columns readers ask",

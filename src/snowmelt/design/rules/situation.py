@@ -86,8 +86,6 @@ def _readers(facts: Facts, given: Requirements) -> None:
     final = given.lateness is not None and any(item.day for item in given.transformations)
     facts.put("final_days", final, "lateness, transformations.day")
     wanting = any(sink.load is Load.SCD_TYPE_3 for sink in given.sinks)
-    seen = all(table.key and table.change_column and not table.deletes for _, table in tables_of(given))
-    by_record = seen and not given.transformations and given.recipe != "cdc" and given.mode in (None, "BATCH")
-    strict = given.consistency == "exactly_once" or given.availability == "critical" or given.lateness is not None
-    logged = any(source.kind is SourceKind.POSTGRES for source in given.sources)
-    facts.put("previous_unseen", wanting and (not by_record or (strict and logged)), "sinks.load, sources.tables")
+    keyed = all(table.key for _, table in tables_of(given))
+    unseen = wanting and (not keyed or bool(given.transformations))
+    facts.put("previous_unseen", unseen, "sinks.load, sources.tables.key, transformations")
