@@ -82,6 +82,7 @@ PARAMETERS = {
         Parameter("TRANSACTION_ABORT_ON_ERROR", False, "Whether a failed statement rolls its transaction back."),
         Parameter("USE_CACHED_RESULT", True, "Whether a small query over the same data may get the rows of before."),
         Parameter("WEEK_OF_YEAR_POLICY", 0, "0: ISO-like weeks. 1: January 1 always starts week 1."),
+        Parameter("NETWORK_POLICY", "", "Of the account: from which addresses clients may come."),
         Parameter("WEEK_START", 0, "First day of the week: 0 and 1 Monday, 7 Sunday."),
     )
 }

@@ -21,6 +21,7 @@ from snowmelt.runtime import past_shapes, sequences, system_functions, table_fun
 from snowmelt.runtime.rights import enforcement
 from snowmelt.runtime.rights.authority import Authority
 from snowmelt.runtime.variables import literal
+from snowmelt.sql import constraints
 from snowmelt.sql.binders import Environment
 from snowmelt.sql.bound import BoundQuery
 from snowmelt.sql.functions.registry import SessionContext
@@ -47,7 +48,7 @@ from snowmelt.state.model import (
 from snowmelt.state.store import StateReader
 
 with lazy_imports():
-    from snowmelt.runtime import python_code
+    from snowmelt.runtime import account_usage, python_code
 
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
@@ -115,6 +116,8 @@ class StatementCatalog:
         name = self.full_name(parts)
         if name.schema == INFORMATION_SCHEMA:
             return self.metadata_view(name)
+        if account_usage.is_usage(name):
+            return account_usage.view(self.run, self.state, self.authority, name)
         found = self.state.catalog.find(name, SELECTABLE, self.run.session.id)
         if found is None:
             raise errors.not_found("Object", str(name) if len(parts) > 1 else quote(parts[0]))
@@ -312,7 +315,7 @@ class StatementCatalog:
         return (variable.literal(), variable.type) if variable is not None else None
 
     def distinct_values(self, query: BoundQuery) -> Sequence[exp.Expr]:
-        values = [row[0] for row in self.run.fetch(query).rows()]
+        values = [row[0] for row in self.run.fetch(constraints.allowed(query)).rows()]
         return [literal(value, query.columns[0].type) for value in dict.fromkeys(values)]
 
     def routine(self, parts: tuple[str, ...]) -> list[ScalarRoutine]:

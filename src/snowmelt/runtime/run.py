@@ -31,6 +31,7 @@ from snowmelt.runtime.sequences import numbered
 from snowmelt.runtime.spark_usage import SparkUsage
 from snowmelt.runtime.stream_windows import StreamWindow
 from snowmelt.runtime.variables import Variable
+from snowmelt.sql import constraints as policy_constraints
 from snowmelt.sql.binders import Environment
 from snowmelt.sql.bound import BoundQuery, OutputColumn, Scope
 from snowmelt.sql.dialect import parse_snowflake
@@ -238,7 +239,10 @@ class Run(StatementNames):
         if isinstance(computed, Variable):
             return computed
         with self.environment() as environment:
-            bound = ExpressionBinder(environment, Scope(), QueryBinder(environment)).bind(tree)
+            queries = QueryBinder(environment)
+            bound = ExpressionBinder(environment, Scope(), queries).bind(tree)
+        if queries.guards.used:
+            bound = policy_constraints.allowed_value(bound)
         bound = bound.with_tree(numbered(self, bound.tree))
         folded = constants.fold(bound)
         if folded is not constants.UNKNOWN:

@@ -24,7 +24,7 @@ from snowmelt.core.slots import LARGE_WAITING
 from snowmelt.engine.application import EngineState
 from snowmelt.features.observing.service import Observing
 from snowmelt.runtime.account import Account
-from snowmelt.runtime.rights import lasting
+from snowmelt.runtime.rights import lasting, network
 from snowmelt.runtime.rights.authentication import Authenticator, LoginIdentity
 from snowmelt.runtime.rights.founding import ADMIN
 from snowmelt.runtime.rights.privileges import ACCOUNTADMIN
@@ -63,6 +63,21 @@ class _OneSlash:
         await self._app(scope, receive, send)
 
 
+class _From:
+    """Notes the address of the client, which network policies are about, for as long as its request is answered."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        client = scope.get("client")
+        noted = network.CLIENT.set(client[0] if client else "")
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            network.CLIENT.reset(noted)
+
+
 class _Quickest:
     """Answers the addresses that programs ask all the time without looking through all routes."""
 
@@ -99,7 +114,7 @@ class HttpServer:
         self.door.closing = self.console.visitors.door_closed
         self.sql_api = SqlApi(account, self.logins, self.door.sessions, self.door.pool, self.door.parts, held)
         account.services[Observing].server_load = self.door.load
-        self.routes = [
+        self.routes: list[Route] = [
             *self.door.routes(),
             *self.sql_api.routes(),
             *IcebergCatalog(account, self.logins, self.door.sessions).routes(),
@@ -115,11 +130,13 @@ class HttpServer:
         ]
         self._routed = Starlette(routes=self.routes)
         answering = _Quickest(self._routed, self.door.quickest())
-        self.app: ASGIApp = OnlyOurPage(_OneSlash(BodyLimits(answering, limits)), hosts)
+        self.app: ASGIApp = OnlyOurPage(_From(_OneSlash(BodyLimits(answering, limits))), hosts)
 
     def mount(self, path: str, endpoint: ASGIApp) -> None:
         """Adds what an application above the server answers at a path."""
-        self._routed.router.routes.insert(0, Route(path, endpoint, methods=None))
+        route = Route(path, endpoint, methods=None)
+        self.routes.append(route)
+        self._routed.router.routes.insert(0, route)
 
     def hang_up(self) -> None:
         """The server is being stopped: whoever waits for an answer gets one, and nothing new is begun."""

@@ -25,6 +25,8 @@ class Guards:
 
     used: bool = False
     """Whether a policy holds for something that it reads."""
+    declares: bool = False
+    """Whether nothing is read: the query is declared, as that of a view is, and bound again by whoever reads it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from functools import lru_cache
 from sqlglot import exp
 
 from snowmelt.core.types import DataType
-from snowmelt.sql import quiet
+from snowmelt.sql import constraints, grouped, quiet
 from snowmelt.sql.binders import BindsExpressions
 from snowmelt.sql.bound import Bound, BoundQuery, FromItem, Scope, SourceColumn
 from snowmelt.sql.decided import decided, reduced, undecided
@@ -55,16 +55,25 @@ def guarded(expressions: BindsExpressions, tree: exp.Expr, columns: Columns, pro
     """What stands in FROM for a relation with policies; it has the same columns."""
     items = [SourceColumn(name, type_, typed(_field(key), type_)) for name, key, type_ in columns]
     bound = bind_protection(expressions, FromItem(None, tuple(items), key=ALIAS), protection)
-    if bound.condition is None and not bound.values:
+    held = constraints.constraints(expressions, protection)
+    if bound.condition is None and not bound.values and not held:
         return tree
     shown: list[exp.Expr] = []
     for (name, key, type_), item in zip(columns, items, strict=True):
         value = bound.values.get(name, item.tree)
         if bound.condition is not None:
             value = call(GUARDED, value)
+        if name in held.projections:
+            value = constraints.held_back(value, held.projections[name], name)
         shown.append(typed(exp.Alias(this=value, alias=identifier(key)), type_))
+    conditions = [bound.condition] if bound.condition is not None else []
+    if held.groups is not None:
+        conditions.append(grouped.mark(held.groups))
+        if protection.groups is not None and protection.groups.entity:
+            trees = {item.name: item.tree for item in items}
+            shown.append(grouped.entity_of(trees[name] for name in protection.groups.entity))
     tree.set("alias", exp.TableAlias(this=identifier(ALIAS)))
-    where = exp.Where(this=bound.condition) if bound.condition is not None else None
+    where = exp.Where(this=exp.and_(*conditions)) if conditions else None
     return exp.Subquery(this=exp.Select(expressions=shown, from_=exp.From(this=tree), where=where))
 
 

@@ -33,7 +33,7 @@ from snowmelt.sql.selects import bind_select
 from snowmelt.sql.windows import WindowBinder
 
 with lazy_imports():
-    from snowmelt.sql import hierarchies, policies
+    from snowmelt.sql import constraints, hierarchies, policies
     from snowmelt.sql.recursion import halves, is_recursive, widened
     from snowmelt.sql.set_names import by_name
 
@@ -77,8 +77,11 @@ class QueryBinder:
     def bind(self, node: exp.Expr, scope: Scope | None = None) -> BoundQuery:
         if scope is None and self.depth == 0:
             bound = self._bind(node, Scope())
-            return policies.settled(bound) if self.guards.used else bound
+            return self._settled(bound) if self.guards.used else bound
         return self._bind(node, scope or Scope())
+
+    def _settled(self, bound: BoundQuery) -> BoundQuery:
+        return policies.settled(bound if self.guards.declares else constraints.allowed(bound))
 
     def _bind(self, node: exp.Expr, scope: Scope) -> BoundQuery:
         if isinstance(node, exp.Subquery):

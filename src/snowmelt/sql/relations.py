@@ -48,6 +48,16 @@ class PolicyRule:
     database: str
     schema: str
     owner: str | None
+    kind: str = ""
+    """Of a policy that constrains what may be done with the rows: what its body returns."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRule:
+    """An aggregation policy, and the columns that say which rows are of one entity."""
+
+    rule: PolicyRule
+    entity: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +70,10 @@ class ReadProtection:
     """What is shown in place of a column's values."""
     context: SessionContext | None = None
     """Who asks, for the policies; None for whoever asks the query."""
+    projections: Mapping[str, PolicyRule] = field(default_factory=dict)
+    """Columns that may be kept out of results."""
+    groups: GroupRule | None = None
+    """The rows may be seen in groups only."""
 
 
 @dataclass(frozen=True, slots=True)

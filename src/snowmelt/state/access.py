@@ -9,7 +9,7 @@ from sqlalchemy import Table, delete, select, update
 from snowmelt.core import errors
 from snowmelt.core.names import quote
 from snowmelt.core.text import check_name
-from snowmelt.state.access_model import AccessToken, FutureGrant, Grant, GranteeKind, Role, User
+from snowmelt.state.access_model import AccessToken, FutureGrant, Grant, GranteeKind, NetworkPolicy, Role, User
 from snowmelt.state.channel_model import ChannelState
 from snowmelt.state.model import Warehouse
 from snowmelt.state.repository import AnyRow, Repository, WriteScope, chunks
@@ -19,6 +19,7 @@ from snowmelt.state.tables import (
     DATABASES,
     FUTURE_GRANTS,
     GRANTS,
+    NETWORK_POLICIES,
     OBJECTS,
     ROLES,
     SCHEMAS,
@@ -26,7 +27,9 @@ from snowmelt.state.tables import (
     WAREHOUSES,
 )
 
-_MODELS: dict[str, type[Role | User | Warehouse]] = {"roles": Role, "users": User, "warehouses": Warehouse}
+_MODELS: dict[str, type[Role | User | Warehouse | NetworkPolicy]] = {
+    "roles": Role, "users": User, "warehouses": Warehouse, "network_policies": NetworkPolicy,
+}  # fmt: skip
 _G, _F, _T = GRANTS.c, FUTURE_GRANTS.c, ACCESS_TOKENS.c
 
 
@@ -78,7 +81,7 @@ class AccessRecords(Repository):
     def _reown(self, owner: str, heir: str) -> None:
         for table in (DATABASES, SCHEMAS, OBJECTS):
             self._execute(update(table).where(table.c.owner == owner).values(owner=heir))
-        for table in (ROLES, USERS, WAREHOUSES):
+        for table in (ROLES, USERS, WAREHOUSES, NETWORK_POLICIES):
             self._reown_records(table, owner, heir)
         for row in self._execute(select(CHANNELS.c.id, CHANNELS.c.record)).all():
             channel = ChannelState.model_validate_json(row.record)
@@ -96,6 +99,31 @@ class AccessRecords(Repository):
             if item.owner == owner:
                 record = item.model_copy(update={"owner": heir}).model_dump_json()
                 self._execute(update(table).where(table.c.name == row.name).values(record=record))
+
+    # -- network policies -----------------------------------------------------------------------------------------
+
+    def network_policy(self, name: str) -> NetworkPolicy | None:
+        record = self._execute(select(NETWORK_POLICIES.c.record).where(NETWORK_POLICIES.c.name == name)).scalar()
+        return None if record is None else NetworkPolicy.model_validate_json(record)
+
+    def network_policies(self) -> list[NetworkPolicy]:
+        """All of them by name."""
+        records = self._execute(select(NETWORK_POLICIES.c.record).order_by(NETWORK_POLICIES.c.name)).scalars()
+        return [NetworkPolicy.model_validate_json(record) for record in records]
+
+    def put_network_policy(self, policy: NetworkPolicy) -> None:
+        """Adds a policy, or replaces the one of that name."""
+        check_name(policy.name)
+        self._changing()
+        self._upsert(NETWORK_POLICIES, [{"name": policy.name, "record": policy.model_dump_json()}])
+
+    def drop_network_policy(self, name: str) -> None:
+        self._changing()
+        self._execute(delete(NETWORK_POLICIES).where(NETWORK_POLICIES.c.name == name))
+
+    def note_change(self) -> None:
+        """What is kept elsewhere and decides about rights has changed."""
+        self._changing()
 
     # -- users ----------------------------------------------------------------------------------------------------
 

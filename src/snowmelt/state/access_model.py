@@ -17,6 +17,19 @@ class Role(Record):
     created_on: datetime
 
 
+class NetworkPolicy(Record):
+    """From which addresses clients may come: IPv4 or IPv6 addresses, or ranges of them."""
+
+    name: str
+    owner: str
+    allowed: tuple[str, ...] = ()
+    """Empty for all."""
+    blocked: tuple[str, ...] = ()
+    """Counts more than what is allowed."""
+    comment: str | None = None
+    created_on: datetime
+
+
 class User(Record):
     """Secrets are kept as hashes, or are public keys. Nothing shows them, not even to their owner."""
 
@@ -40,6 +53,8 @@ class User(Record):
     default_secondary_roles: tuple[str, ...] = ("ALL",)
     default_warehouse: str | None = None
     default_namespace: str | None = None
+    network_policy: str | None = None
+    """Counts in place of the account's."""
     failed_logins: int = 0
     """In a row."""
     locked_until: datetime | None = None
@@ -100,7 +115,7 @@ class AuditEvent(Record):
 
     id: str
     at: datetime
-    kind: Literal["LOGIN", "GRANT", "REVOKE", "USER", "ROLE", "TOKEN", "DENIED"]
+    kind: Literal["LOGIN", "GRANT", "REVOKE", "USER", "ROLE", "TOKEN", "NETWORK POLICY", "DENIED"]
     user: str
     role: str | None = None
     succeeded: bool = True

@@ -307,6 +307,13 @@ ROLES = Table(
     Column("record", Text),
 )
 
+NETWORK_POLICIES = Table(
+    "network_policies",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("record", Text),
+)
+
 USERS = Table(
     "users",
     METADATA,

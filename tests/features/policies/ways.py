@@ -14,6 +14,10 @@ class Way:
     fails: str | None = None
     """The code of the error that the last one ends with."""
 
+    @property
+    def statements(self) -> list[str]:
+        return [self.sql] if "BEGIN" in self.sql else [one.strip() for one in self.sql.split("; ")]
+
 
 WAYS: dict[str, Way] = {
     "everything": Way("SELECT * FROM s.t"),
@@ -101,3 +105,75 @@ WAYS: dict[str, Way] = {
     "rejected rows": Way("SELECT * FROM TABLE(ERROR_TABLE(s.fed))", None),
     "division in a stream": Way("SELECT 1 / 0 FROM s.st", None, "100051"),
 }  # fmt: skip
+
+HELD_BACK, UNGROUPED, NOT_WITH_GROUPS, NO_TARGET = "002755", "002759", "002760", "000002"
+_ROWS = {
+    "everything": "SELECT * FROM s.{0}", "column": "SELECT word FROM s.{0}", "text": "SELECT 'x' || word FROM s.{0}",
+    "subquery": "SELECT y FROM (SELECT LOWER(word) AS y FROM s.{0})",
+    "common table": "WITH c AS (SELECT word FROM s.{0}) SELECT c.* FROM c",
+    "object": "SELECT OBJECT_CONSTRUCT('w', word) FROM s.{0}",
+    "flatten": "SELECT f.value FROM s.{0} x, LATERAL FLATTEN(INPUT => ARRAY_CONSTRUCT(x.word)) f",
+    "lateral": "SELECT l.w FROM s.{0} x, LATERAL (SELECT x.word AS w) l",
+    "join": "SELECT b.word FROM s.v a LEFT JOIN s.{0} b ON TRUE",
+    "using": "SELECT word FROM s.{0} a JOIN (SELECT 'HELDBACK-1' AS word) b USING (word)",
+    "union": "SELECT region FROM s.v UNION ALL SELECT word FROM s.{0}",
+    "window": "SELECT FIRST_VALUE(word) OVER (ORDER BY id) FROM s.{0}",
+    "largest": "SELECT MAX(word) FROM s.{0}", "list": "SELECT LISTAGG(word, ',') FROM s.{0}",
+    "array": "SELECT ARRAY_AGG(word) FROM s.{0}", "by": "SELECT MAX_BY(word, id) FROM s.{0}",
+    "key": "SELECT word, COUNT(*) FROM s.{0} GROUP BY word",
+    "scalar subquery": "SELECT (SELECT MIN(word) FROM s.{0})", "variable": "SET w = (SELECT MIN(word) FROM s.{0})",
+    "recursive": "WITH RECURSIVE r AS (SELECT 1 AS n, word FROM s.{0} UNION ALL SELECT n + 1, word FROM r WHERE n < 2) "
+                 "SELECT word FROM r",
+    "unpivot": "SELECT said FROM s.{0} UNPIVOT (said FOR what IN (word))",
+    "pivot": "SELECT * FROM (SELECT word, id FROM s.{0}) PIVOT (COUNT(id) FOR word IN (ANY))",
+    "view": "SELECT word FROM s.{0}_v", "stream": "SELECT word FROM s.{0}_st",
+    "function": "SELECT * FROM TABLE(s.{0}_words())", "time travel": "SELECT word FROM s.{0} AT (OFFSET => 0)",
+    "table of a query": "CREATE TABLE {0}_ctas AS SELECT word FROM s.{0}",
+    "insert": "INSERT INTO s.kept (none) SELECT word FROM s.{0}",
+    "several tables": "INSERT ALL INTO s.kept (none) VALUES (word) SELECT word FROM s.{0}",
+    "merge": "MERGE INTO s.w USING s.{0} x ON w.id = x.id WHEN NOT MATCHED THEN INSERT (ssn) VALUES (x.word)",
+    "update": "UPDATE s.{0} SET id = LENGTH(word)", "delete": "DELETE FROM s.{0} WHERE word LIKE '%1'",
+    "update by a subquery": "UPDATE s.checked SET ssn = (SELECT MIN(word) FROM s.{0})",
+    "delete by a subquery": "DELETE FROM s.checked WHERE ssn IN (SELECT word FROM s.{0})",
+    "values": "INSERT INTO s.kept (none) VALUES ((SELECT MIN(word) FROM s.{0}))",
+    "unload": "COPY INTO @s.files/{0}/ FROM s.{0}",
+    "unload of a query": "COPY INTO @s.files/{0}/ FROM (SELECT word FROM s.{0})",
+    "dynamic table": "CREATE DYNAMIC TABLE {0}_dt TARGET_LAG = '1 hour' WAREHOUSE = compute_wh AS "
+                     "SELECT word FROM s.{0}",
+    "sample": "SELECT word FROM s.{0} SAMPLE (100)", "pipe": "SELECT word FROM s.{0} ->> SELECT * FROM $1",
+}  # fmt: skip
+_NO_TARGETS = ("merge", "update", "delete", "update by a subquery", "delete by a subquery")
+_WITHOUT_GROUPS = {
+    "flatten", "lateral", "join", "using", "union", "window", "recursive", "pivot", "unpivot", "function",
+}  # fmt: skip
+"""Refused for what stands around the rows; the others for what becomes of them."""
+CONSTRAINED: dict[str, Way] = {
+    **{
+        f"{name}, held back": Way(sql.format("kept"), None, NO_TARGET if name in _NO_TARGETS else HELD_BACK)
+        for name, sql in _ROWS.items()
+    },
+    **{
+        f"{name}, in groups": Way(
+            sql.format("grp"), None,
+            NO_TARGET if name in _NO_TARGETS else NOT_WITH_GROUPS if name in _WITHOUT_GROUPS else UNGROUPED,
+        )
+        for name, sql in _ROWS.items() if name != "key"
+    },
+    "all rows become NULL": Way("SELECT id, none, UPPER(none), MAX(none) OVER () FROM s.kept", "null"),
+    "a value becomes NULL": Way("SELECT MAX(none), COUNT(*) FROM s.kept", "null"),
+    "it may be compared": Way("SELECT id FROM s.kept WHERE word = 'HELDBACK-2' ORDER BY word", "2"),
+    "a small group": Way("SELECT COUNT(*), SUM(pay) FROM s.grp WHERE id = 1", "null"),
+    "small groups": Way("SELECT word, who, SUM(pay) FROM s.grp GROUP BY word, who", "262962006"),
+    "a filtered small group": Way("SELECT who FROM s.grp GROUP BY who HAVING SUM(pay) < 0", None),
+    "too few people": Way("SELECT COUNT(*), SUM(pay) FROM s.people", "null"),
+    "too few people in a join": Way("SELECT COUNT(*), SUM(pay) FROM s.people JOIN s.v ON TRUE", "null"),
+    "rows beside rows": Way("SELECT COUNT(*) FROM s.grp, TABLE(GENERATOR(ROWCOUNT => 9)) WHERE id = 1", None,
+                            NOT_WITH_GROUPS),
+    "rows below rows": Way("SELECT COUNT(*) FROM (SELECT id FROM s.grp WHERE id = 1 UNION ALL SELECT SEQ4() FROM "
+                           "TABLE(GENERATOR(ROWCOUNT => 9)))", None, NOT_WITH_GROUPS),
+    "one row of rows": Way("SELECT SUM(pay) FROM (SELECT pay FROM s.grp ORDER BY id LIMIT 1)", None, NOT_WITH_GROUPS),
+    "whether there is one": Way("SELECT EXISTS (SELECT 1 FROM s.grp WHERE word = 'SINGLE-1')", None, UNGROUPED),
+    "a row for a row": Way("SELECT id, (SELECT SUM(pay) FROM s.grp g WHERE g.id = k.id) AS p FROM s.kept k", "null"),
+}  # fmt: skip
+"""Ways of what policies let nobody give out, or only in groups of three."""
+WAYS.update(CONSTRAINED)

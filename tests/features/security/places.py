@@ -16,7 +16,7 @@ from snowmelt.runtime.session import Session
 _FIRST = """
 CREATE DATABASE {db}; CREATE SCHEMA s; CREATE WAREHOUSE w_{n};
 CREATE ROLE r_{n}; CREATE ROLE other_{n}; GRANT EXECUTE TASK ON ACCOUNT TO ROLE r_{n};
-GRANT EXECUTE ALERT ON ACCOUNT TO ROLE r_{n};
+GRANT EXECUTE ALERT ON ACCOUNT TO ROLE r_{n}; CREATE NETWORK POLICY np_{n};
 CREATE USER u_{n} DEFAULT_SECONDARY_ROLES = (); GRANT ROLE r_{n} TO USER u_{n};
 GRANT ROLE r_{n} TO ROLE sysadmin;
 GRANT USAGE ON DATABASE {db} TO ROLE r_{n}; GRANT USAGE ON SCHEMA {db}.s TO ROLE r_{n};
@@ -39,6 +39,8 @@ _OBJECTS = {
     "tg": "CREATE TAG tg",
     "mp": "CREATE MASKING POLICY mp AS (v INT) RETURNS INT -> v",
     "rp": "CREATE ROW ACCESS POLICY rp AS (v INT) RETURNS BOOLEAN -> TRUE",
+    "prp": "CREATE PROJECTION POLICY prp AS () RETURNS PROJECTION_CONSTRAINT -> PROJECTION_CONSTRAINT(ALLOW => TRUE)",
+    "agp": "CREATE AGGREGATION POLICY agp AS () RETURNS AGGREGATION_CONSTRAINT -> NO_AGGREGATION_CONSTRAINT()",
     "al": "CREATE ALERT al WAREHOUSE = w_{n} SCHEDULE = '1 hour' IF (EXISTS (SHOW TABLES LIKE 'x')) THEN SELECT 1",
     "tk": "CREATE TASK tk WAREHOUSE = w_{n} SCHEDULE = '1 hour' AS SELECT 1",
     "dt": "CREATE DYNAMIC TABLE dt TARGET_LAG = '1 hour' WAREHOUSE = w_{n} INITIALIZE = ON_SCHEDULE AS SELECT a FROM t",
@@ -104,6 +106,8 @@ class Place:
             self.admin.execute(f"DROP WAREHOUSE IF EXISTS {name}_{self.words['n']}")
         for name in ("R", "OTHER", "FRESH"):
             self.admin.execute(f"DROP ROLE IF EXISTS {name}_{self.words['n']}")
+        for name in ("NP", "FRESH"):
+            self.admin.execute(f"DROP NETWORK POLICY IF EXISTS {name}_{self.words['n']}")
         self.admin.execute(self.sql("DROP USER IF EXISTS u_{n}"))
         self.admin.execute(self.sql("DROP USER IF EXISTS fresh_{n}"))
         self.admin.close()

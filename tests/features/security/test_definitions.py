@@ -66,6 +66,14 @@ KINDS: dict[str, tuple[str, str, str]] = {
         "rp", f"CREATE ROW ACCESS POLICY rp AS (v VARCHAR) RETURNS BOOLEAN -> v <> '{WITH_PASSWORD}' {COMMENT}",
         "APPLY",
     ),
+    "PROJECTION_POLICY": (
+        "pp", "CREATE PROJECTION POLICY pp AS () RETURNS PROJECTION_CONSTRAINT -> PROJECTION_CONSTRAINT(ALLOW => "
+        f"CURRENT_ROLE() <> '{WITH_PASSWORD}') {COMMENT}", "APPLY",
+    ),
+    "AGGREGATION_POLICY": (
+        "ap", "CREATE AGGREGATION POLICY ap AS () RETURNS AGGREGATION_CONSTRAINT -> AGGREGATION_CONSTRAINT("
+        f"MIN_GROUP_SIZE => LENGTH('{WITH_PASSWORD}')) {COMMENT}", "APPLY",
+    ),
     "TAG": ("tg", f"CREATE TAG tg ALLOWED_VALUES '{WITH_PASSWORD}' {COMMENT}", "APPLY"),
 }  # fmt: skip
 """By the word that GET_DDL has for the kind: the name, the statement, and a privilege that shows the object."""

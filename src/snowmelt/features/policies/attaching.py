@@ -36,9 +36,9 @@ def change_masking(run: Run, item: CatalogObject, actions: Sequence[SetMaskingPo
     for action in actions:
         if (action.column is None) != (item.kind is TAG):
             raise errors.unsupported(f"MASKING POLICY on a whole {item.kind.lower()}", hint="Name a column of it.")
-        policies = [_usable(run, MASKING, name, APPLY_MASKING, item) for name in action.policies]
+        policies = [usable(run, MASKING, name, APPLY_MASKING, item) for name in action.policies]
         if not policies:
-            _require_rights(run, APPLY_MASKING, item, None)
+            require_rights(run, APPLY_MASKING, item, None)
         with run.state.begin() as state:
             if isinstance(action, UnsetMaskingPolicy):
                 _unset(state, item, action, policies)
@@ -50,12 +50,12 @@ def change_masking(run: Run, item: CatalogObject, actions: Sequence[SetMaskingPo
 
 def change_row_access(run: Run, item: CatalogObject, action: ChangeRowAccess) -> None:
     """What ADD and DROP ROW ACCESS POLICY do."""
-    dropped = _usable(run, ROW_ACCESS, action.dropped, APPLY_ROW_ACCESS, item) if action.dropped is not None else None
-    added = _usable(run, ROW_ACCESS, action.added, APPLY_ROW_ACCESS, item) if action.added is not None else None
+    dropped = usable(run, ROW_ACCESS, action.dropped, APPLY_ROW_ACCESS, item) if action.dropped is not None else None
+    added = usable(run, ROW_ACCESS, action.added, APPLY_ROW_ACCESS, item) if action.added is not None else None
     if dropped is None and added is None:
-        _require_rights(run, APPLY_ROW_ACCESS, item, None)
+        require_rights(run, APPLY_ROW_ACCESS, item, None)
     with run.state.begin() as state:
-        present = _present(state, item.id, ROW_ACCESS)
+        present = present_on(state, item.id, ROW_ACCESS)
         if dropped is not None and (present is None or present.policy_id != dropped.id):
             raise errors.not_found("Row access policy", f"{dropped.name} on {item.name}")
         if present is not None and (dropped is not None or action.drops_all):
@@ -67,52 +67,52 @@ def change_row_access(run: Run, item: CatalogObject, action: ChangeRowAccess) ->
 def _add_row_access(
     state: StateTransaction, item: CatalogObject, policy: CatalogObject, columns: tuple[str, ...]
 ) -> None:
-    if _present(state, item.id, ROW_ACCESS) is not None:
+    if present_on(state, item.id, ROW_ACCESS) is not None:
         raise policy_errors.object_has_one(str(item.name))
-    _check_arguments(policy, [_column(item, name) for name in columns])
+    _check_arguments(policy, [column_of(item, name) for name in columns])
     state.policies.put(PolicyReference(object_id=item.id, kind=ROW_ACCESS, policy_id=policy.id, arguments=columns))
 
 
 def mask_created(run: Run, state: StateTransaction, item: CatalogObject, action: SetMaskingPolicy) -> None:
     """`WITH MASKING POLICY` in CREATE."""
-    policy = _found(run, state, MASKING, action.policies[0])
-    _require_apply(run, APPLY_MASKING, policy)
+    policy = found_policy(run, state, MASKING, action.policies[0])
+    require_apply(run, APPLY_MASKING, policy)
     _set_on_column(state, item, action, policy)
 
 
 def guard_created(run: Run, state: StateTransaction, item: CatalogObject, action: ChangeRowAccess) -> None:
     """`WITH ROW ACCESS POLICY` in CREATE."""
     assert action.added is not None
-    policy = _found(run, state, ROW_ACCESS, action.added)
-    _require_apply(run, APPLY_ROW_ACCESS, policy)
+    policy = found_policy(run, state, ROW_ACCESS, action.added)
+    require_apply(run, APPLY_ROW_ACCESS, policy)
     _add_row_access(state, item, policy, action.columns)
 
 
 # -- whose right it is ------------------------------------------------------------------------------------------------
 
 
-def _usable(run: Run, kind: ObjectType, name: NameRef, privilege: str, item: CatalogObject) -> CatalogObject:
+def usable(run: Run, kind: ObjectType, name: NameRef, privilege: str, item: CatalogObject) -> CatalogObject:
     """The policy of that name, which whoever runs the statement may put on the object or take off it."""
     with run.state.read() as state:
-        policy = _found(run, state, kind, name)
-    _require_rights(run, privilege, item, policy)
+        policy = found_policy(run, state, kind, name)
+    require_rights(run, privilege, item, policy)
     return policy
 
 
-def _found(run: Run, state: StateReader, kind: ObjectType, name: NameRef) -> CatalogObject:
+def found_policy(run: Run, state: StateReader, kind: ObjectType, name: NameRef) -> CatalogObject:
     return schema_objects.require(run, state, kind, name)
 
 
-def _require_rights(run: Run, privilege: str, item: CatalogObject, policy: CatalogObject | None) -> None:
+def require_rights(run: Run, privilege: str, item: CatalogObject, policy: CatalogObject | None) -> None:
     """The privilege on the account is enough; otherwise it takes the object and APPLY on the policy."""
     if run.authority.on_account(privilege):
         return
     enforcement.require_object(run, OWNERSHIP, item)
     if policy is not None:
-        _require_apply(run, privilege, policy)
+        require_apply(run, privilege, policy)
 
 
-def _require_apply(run: Run, privilege: str, policy: CatalogObject) -> None:
+def require_apply(run: Run, privilege: str, policy: CatalogObject) -> None:
     owns = run.authority.holds(OWNERSHIP, Owned(policy.id, policy.owner))
     if not owns and not run.authority.on_account(privilege):
         enforcement.require_object(run, "APPLY", policy)
@@ -125,13 +125,13 @@ def _set_on_column(
     state: StateTransaction, item: CatalogObject, action: SetMaskingPolicy, policy: CatalogObject
 ) -> None:
     assert action.column is not None
-    columns = [_column(item, name) for name in action.using or (action.column,)]
+    columns = [column_of(item, name) for name in action.using or (action.column,)]
     if columns[0].name != action.column:
         raise policy_errors.wrong_arguments(
             str(policy.name), f"the first column of USING must be '{action.column}', which is masked"
         )
     _check_arguments(policy, columns)
-    present = _present(state, item.id, MASKING, action.column)
+    present = present_on(state, item.id, MASKING, action.column)
     if present is not None and not action.force:
         raise policy_errors.column_has_one(action.column)
     state.policies.put(
@@ -149,7 +149,7 @@ def _set_on_tag(state: StateTransaction, tag: CatalogObject, policies: Sequence[
         if len(definition.arguments) != 1:
             raise policy_errors.wrong_arguments(str(policy.name), "a tag gives a policy one argument, the value")
         type_ = definition.arguments[0].type.kind.value
-        if _present(state, tag.id, TAGGED, type_) is not None and not force:
+        if present_on(state, tag.id, TAGGED, type_) is not None and not force:
             raise errors.compilation(
                 "003536", "42601", f"Tag {tag.name} has a masking policy for {type_} already.",
                 hint="UNSET it first, or write FORCE to replace it.",
@@ -161,7 +161,7 @@ def _unset(
     state: StateTransaction, item: CatalogObject, action: UnsetMaskingPolicy, policies: Sequence[CatalogObject]
 ) -> None:
     if action.column is not None:
-        _column(item, action.column)
+        column_of(item, action.column)
     ids = {policy.id for policy in policies}
     for present in state.policies.of_object(item.id):
         of_column = present.kind == MASKING and present.column == action.column
@@ -172,12 +172,12 @@ def _unset(
 # -- what fits --------------------------------------------------------------------------------------------------------
 
 
-def _present(state: StateTransaction, object_id: str, kind: str, column: str = "") -> PolicyReference | None:
+def present_on(state: StateTransaction, object_id: str, kind: str, column: str = "") -> PolicyReference | None:
     found = state.policies.of_object(object_id)
     return next((one for one in found if one.kind == kind and one.column == column), None)
 
 
-def _column(item: CatalogObject, name: str) -> Column:
+def column_of(item: CatalogObject, name: str) -> Column:
     definition = item.definition
     assert isinstance(definition, TableDefinition | ViewDefinition)
     found = next((column for column in definition.columns if column.name == name), None)
@@ -200,4 +200,4 @@ def _check_arguments(policy: CatalogObject, columns: Sequence[Column]) -> None:
 
 
 def refuse_on_container(run: Run, state: StateTransaction, level: ParameterLevel, id: str, action: Annotation) -> None:
-    raise errors.unsupported(f"MASKING POLICY on a {level.value.lower()}", hint="Set it on a tag, and the tag on it.")
+    raise errors.unsupported(f"a policy on a {level.value.lower()}", hint="Set it on a tag, and the tag on it.")

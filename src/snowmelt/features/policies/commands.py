@@ -10,15 +10,20 @@ from snowmelt.core import errors, types
 from snowmelt.core.names import ObjectName
 from snowmelt.core.types import DataType, Kind
 from snowmelt.features.policies.definitions import (
+    AGGREGATION,
+    CONSTRAINTS,
     MASKING,
+    PROJECTION,
     ROW_ACCESS,
+    AggregationPolicyDefinition,
     MaskingPolicyDefinition,
     PolicyDefinition,
+    ProjectionPolicyDefinition,
     RowAccessPolicyDefinition,
     definition_of,
 )
 from snowmelt.features.policies.errors import wrong_arguments
-from snowmelt.features.policies.statements import AlterPolicy, CreateMaskingPolicy, CreatePolicy, SetBody
+from snowmelt.features.policies.statements import AlterPolicy, CreatePolicy, SetBody
 from snowmelt.features.relations.alter_tables import rename
 from snowmelt.runtime import schema_objects
 from snowmelt.runtime.declaring import type_of
@@ -26,6 +31,7 @@ from snowmelt.runtime.resolver import StatementCatalog
 from snowmelt.runtime.results import DONE, Result, status
 from snowmelt.sql.binders import Environment
 from snowmelt.sql.bound import Bound, Scope
+from snowmelt.sql.constraints import as_value
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.expressions import ExpressionBinder
 from snowmelt.sql.queries import QueryBinder
@@ -37,15 +43,25 @@ if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
 
 
+_DEFINITIONS: dict[str, type[PolicyDefinition]] = {
+    MASKING: MaskingPolicyDefinition, ROW_ACCESS: RowAccessPolicyDefinition, PROJECTION: ProjectionPolicyDefinition,
+    AGGREGATION: AggregationPolicyDefinition,
+}  # fmt: skip
+
+
 def create_policy(run: Run, statement: CreatePolicy) -> Result:
-    masks = isinstance(statement, CreateMaskingPolicy)
+    kind = statement.kind
+    constraint = CONSTRAINTS.get(kind)
+    if constraint is not None and statement.returns.text.strip().upper() != constraint:
+        raise wrong_arguments(".".join(statement.name.parts), f"it must return {constraint}")
     arguments = tuple(Argument(name=name, type=type_of(text)) for name, text in statement.arguments)
-    values = {"arguments": arguments, "returns": type_of(statement.returns), "body": statement.body.text.strip()}
-    definition = (MaskingPolicyDefinition if masks else RowAccessPolicyDefinition).model_validate(values)
+    returns = types.VARCHAR if constraint is not None else type_of(statement.returns)
+    values = {"arguments": arguments, "returns": returns, "body": statement.body.text.strip()}
+    definition = _DEFINITIONS[kind].model_validate(values)
     _check(run, run.object_name(statement.name, "CREATE POLICY"), definition, run.session.role)
     return schema_objects.create(
         run,
-        MASKING if masks else ROW_ACCESS,
+        kind,
         statement.name,
         definition,
         or_replace=statement.or_replace,
@@ -55,7 +71,7 @@ def create_policy(run: Run, statement: CreatePolicy) -> Result:
 
 
 def alter_policy(run: Run, statement: AlterPolicy) -> Result:
-    kind = MASKING if type(statement).__name__ == "AlterMaskingPolicy" else ROW_ACCESS
+    kind = statement.kind
     done = status(DONE, f"ALTER_{kind.replace(' ', '_')}")
     found = schema_objects.to_alter(run, kind, statement.name, if_exists=statement.if_exists)
     if found is None:
@@ -82,6 +98,11 @@ def _check(run: Run, name: ObjectName, definition: PolicyDefinition, owner: str)
     twice = next((one for one in names if names.count(one) > 1), None)
     if twice is not None:
         raise errors.duplicate_column(twice)
+    if definition.kind in CONSTRAINTS:
+        if names:
+            raise wrong_arguments(str(name), "a policy of its kind has no arguments")
+        _type_of_body(run, name, definition, owner)
+        return
     if not names:
         raise wrong_arguments(str(name), "it has no arguments")
     masks = isinstance(definition, MaskingPolicyDefinition)
@@ -104,6 +125,9 @@ def _type_of_body(run: Run, name: ObjectName, definition: PolicyDefinition, owne
         }  # fmt: skip
         binder = ExpressionBinder(environment, Scope(arguments=given), queries)
         tree = parse_snowflake(definition.body)
+        constraint = CONSTRAINTS.get(definition.kind)
+        if constraint is not None:
+            return binder.bind(as_value(tree, constraint)).type
         body = exp.Subquery(this=tree) if isinstance(tree, exp.Query) else tree
         masks = isinstance(definition, MaskingPolicyDefinition)
         return (binder.bind(body) if masks else binder.boolean(body)).type

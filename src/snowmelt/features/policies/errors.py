@@ -31,6 +31,14 @@ def object_has_one(name: str) -> SnowmeltError:
     )  # fmt: skip
 
 
+def has_one(name: str, kind: str) -> SnowmeltError:
+    words = kind.replace(" ", "_")
+    return SnowmeltError(
+        "003549", "23505", f"Object {name} already has a {words}. Only one {words} is allowed at a time.",
+        hint="UNSET it first, or write FORCE to replace it.",
+    )  # fmt: skip
+
+
 def wrong_arguments(policy: str, detail: str) -> SnowmeltError:
     return errors.compilation("001007", "22023", f"Policy '{policy}' does not fit: {detail}.")
 

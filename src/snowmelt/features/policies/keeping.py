@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from snowmelt.core.kinds import ObjectType
 from snowmelt.core.names import ObjectName
 from snowmelt.features.policies import errors as policy_errors
-from snowmelt.features.policies.definitions import MASKING, ROW_ACCESS, PolicyDefinition
+from snowmelt.features.policies.definitions import KINDS, PolicyDefinition
 from snowmelt.runtime.declaring import type_of
 from snowmelt.runtime.kinds import Rename
 from snowmelt.sql.statements.alter_table import DropColumn, SetType
@@ -38,7 +38,7 @@ def replaced(state: StateTransaction, old: CatalogObject, columns: Sequence[Colu
 
 def refuse_left_behind(run: Run, state: StateTransaction, inside: Callable[[ObjectName], bool], why: str) -> None:
     """A schema or database stays as long as a policy in it holds for something elsewhere."""
-    found = state.whole_catalog.objects(kinds=[MASKING, ROW_ACCESS], all_sessions=True)
+    found = state.whole_catalog.objects(kinds=KINDS, all_sessions=True)
     for policy in found:
         if inside(policy.name) and any(not inside(holder.name) for holder in _holders(state, policy.id)):
             raise policy_errors.in_use(

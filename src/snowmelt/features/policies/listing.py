@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from snowmelt.core.kinds import ObjectType
-from snowmelt.features.policies.definitions import MASKING, ROW_ACCESS, definition_of
+from snowmelt.features.policies.definitions import definition_of, returned
 from snowmelt.runtime.metadata.columns import Columns, Row, columns
 from snowmelt.runtime.metadata.ddl_words import comment, object_name
 from snowmelt.runtime.metadata.schema_objects import named, of_kind
@@ -22,15 +22,7 @@ COLUMNS = columns("created_on:ts, name, database_name, schema_name, kind, owner,
 DESCRIBED = columns("name, signature, return_type, body")
 
 
-def masking_policies(run: Run, state: StateReader, statement: ShowStatement) -> Iterator[Row]:
-    return _rows(run, state, statement, MASKING)
-
-
-def row_access_policies(run: Run, state: StateReader, statement: ShowStatement) -> Iterator[Row]:
-    return _rows(run, state, statement, ROW_ACCESS)
-
-
-def _rows(run: Run, state: StateReader, statement: ShowStatement, kind: ObjectType) -> Iterator[Row]:
+def rows(run: Run, state: StateReader, statement: ShowStatement, kind: ObjectType) -> Iterator[Row]:
     for item in of_kind(run, state, statement, kind):
         yield {**named(item), "kind": kind.replace(" ", "_"), "options": ""}
 
@@ -40,7 +32,7 @@ def described(run: Run, state: StateReader, item: CatalogObject) -> tuple[Column
     row = {
         "name": item.name.name,
         "signature": signature(item),
-        "return_type": str(definition.returns),
+        "return_type": returned(definition),
         "body": definition.body,
     }
     return DESCRIBED, [row]
@@ -56,4 +48,4 @@ def ddl(item: CatalogObject, qualified: bool) -> str:
     # A comment on the last line of the body would swallow what follows.
     end = "\n" if any(mark in definition.body.rsplit("\n", maxsplit=1)[-1] for mark in ("--", "//")) else ""
     head = f"create or replace {item.kind.lower()} {object_name(item.name, qualified=qualified)}"
-    return f"{head} as ({arguments}) returns {definition.returns} -> {definition.body}{end}{comment(item.comment)};"
+    return f"{head} as ({arguments}) returns {returned(definition)} -> {definition.body}{end}{comment(item.comment)};"

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from snowmelt.features.policies import errors as policy_errors
 from snowmelt.features.policies import keeping
 from snowmelt.features.policies.by_tags import tagged_masks
-from snowmelt.features.policies.definitions import MASKING, ROW_ACCESS, definition_of
-from snowmelt.sql.relations import PolicyRule, ReadProtection
+from snowmelt.features.policies.definitions import CONSTRAINTS, MASKING, definition_of
+from snowmelt.sql.relations import GroupRule, PolicyRule, ReadProtection
 from snowmelt.state.model import CatalogObject, TableDefinition, ViewDefinition
 from snowmelt.state.policy_model import PolicyReference
 from snowmelt.state.store import StateReader, StateTransaction
@@ -35,14 +35,21 @@ class Policies:
         if not references:
             return None
         rows: PolicyRule | None = None
+        groups: GroupRule | None = None
         masks: dict[str, PolicyRule] = {}
+        projections: dict[str, PolicyRule] = {}
         for reference in references:
             rule = self._rule(catalog, item, reference)
-            if reference.kind == ROW_ACCESS:
-                rows = rule
-            else:
-                masks[reference.column] = rule
-        return ReadProtection(rows, masks, catalog.policy_context())
+            match reference.kind:
+                case "ROW ACCESS POLICY":
+                    rows = rule
+                case "AGGREGATION POLICY":
+                    groups = GroupRule(rule, reference.arguments)
+                case "PROJECTION POLICY":
+                    projections[reference.column] = rule
+                case _:
+                    masks[reference.column] = rule
+        return ReadProtection(rows, masks, catalog.policy_context(), projections, groups)
 
     def references(self, state: StateReader, item: CatalogObject) -> list[PolicyReference]:
         """What is on the object itself, what its tags bring, and what is on the table that its rows come from."""
@@ -83,6 +90,9 @@ class Policies:
             raise policy_errors.broken(str(item.name), str(policy.name) if policy is not None else "")
         catalog.run.bodies[policy.id] = policy
         stated = definition_of(policy)
+        constraint = CONSTRAINTS.get(reference.kind)
+        if constraint is not None:
+            return PolicyRule(str(policy.name), stated.body, (), *_home(policy), constraint.value)
         if reference.kind == MASKING and not reference.arguments:
             return PolicyRule(str(policy.name), "NULL", (), *_home(policy))
         names = [argument.name for argument in stated.arguments]
@@ -103,5 +113,5 @@ def _of_set_aside(item: CatalogObject, references: list[PolicyReference]) -> Ite
     for name in whole:
         yield references[0].model_copy(update={"kind": str(MASKING), "column": name, "arguments": ()})
     for reference in references:
-        if not whole and {*reference.arguments} <= columns:
+        if not whole and {*reference.arguments, reference.column} - {""} <= columns:
             yield reference

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from snowmelt.core import errors
 from snowmelt.core.kinds import ObjectType
 from snowmelt.core.names import split_name
-from snowmelt.features.policies.definitions import MASKING, ROW_ACCESS
+from snowmelt.features.policies.definitions import KINDS, MASKING
 from snowmelt.runtime import schema_objects
 from snowmelt.runtime.metadata.columns import Row, columns
 from snowmelt.runtime.rights.enforcement import is_hidden
@@ -35,7 +35,7 @@ def references(run: Run, state: StateReader, arguments: Named) -> list[Row]:
     if (policy is None) == (entity is None):
         raise errors.invalid_value(policy or "", "policy_name or ref_entity_name")
     if policy is not None:
-        return list(_of_policy(run, state, _find(run, state, policy, (MASKING, ROW_ACCESS), "Policy")))
+        return list(_of_policy(run, state, _find(run, state, policy, KINDS, "Policy")))
     assert entity is not None
     item = _find(run, state, entity, RELATIONS, "Object")
     found = run.account.policies.references(state, item)
@@ -56,7 +56,7 @@ def _row(run: Run, state: StateReader, reference: PolicyReference, item: Catalog
     policy = state.whole_catalog.by_id(reference.policy_id)
     if policy is None:
         return None
-    kind = MASKING if policy.kind is MASKING else ROW_ACCESS
+    kind = policy.kind
     others = reference.arguments[1:] if kind is MASKING else reference.arguments
     return {
         "POLICY_DB": policy.name.database,
@@ -67,7 +67,7 @@ def _row(run: Run, state: StateReader, reference: PolicyReference, item: Catalog
         "REF_SCHEMA_NAME": item.name.schema,
         "REF_ENTITY_NAME": item.name.name,
         "REF_ENTITY_DOMAIN": schema_objects.shown_kind(item),
-        "REF_COLUMN_NAME": reference.column if kind is MASKING and item.kind in RELATIONS else None,
+        "REF_COLUMN_NAME": (reference.column or None) if item.kind in RELATIONS else None,
         "REF_ARG_COLUMN_NAMES": json.dumps(list(others), separators=(", ", ":")) if others else None,
         "POLICY_STATUS": "ACTIVE",
     }

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
 from snowmelt.core import errors
+from snowmelt.features.policies.definitions import AGGREGATION, MASKING, PROJECTION, ROW_ACCESS
 from snowmelt.sql.statements.base import Action, Annotation, CreateStatement, NameRef, ObjectType, Statement
 from snowmelt.sql.statements.changes import RenameTo, SetOptions, UnsetOptions
 from snowmelt.sql.statements.create_rules import CreateHead
@@ -15,11 +16,13 @@ from snowmelt.sql.statements.options import CommentOption, at_option, read_optio
 from snowmelt.sql.tokens import SqlText
 
 APPLY_MASKING, APPLY_ROW_ACCESS = "APPLY MASKING POLICY", "APPLY ROW ACCESS POLICY"
+APPLY_PROJECTION, APPLY_AGGREGATION = "APPLY PROJECTION POLICY", "APPLY AGGREGATION POLICY"
 """The rules of what puts policies on objects, and the privileges on the account that are enough for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class CreatePolicy(CreateStatement):
+    kind: ClassVar[ObjectType]
     arguments: tuple[tuple[str, SqlText], ...]
     returns: SqlText
     body: SqlText
@@ -32,10 +35,28 @@ class CreatePolicy(CreateStatement):
 class CreateMaskingPolicy(CreatePolicy):
     """CREATE MASKING POLICY."""
 
+    kind: ClassVar[ObjectType] = MASKING
+
 
 @dataclass(frozen=True, slots=True)
 class CreateRowAccessPolicy(CreatePolicy):
     """CREATE ROW ACCESS POLICY."""
+
+    kind: ClassVar[ObjectType] = ROW_ACCESS
+
+
+@dataclass(frozen=True, slots=True)
+class CreateProjectionPolicy(CreatePolicy):
+    """CREATE PROJECTION POLICY."""
+
+    kind: ClassVar[ObjectType] = PROJECTION
+
+
+@dataclass(frozen=True, slots=True)
+class CreateAggregationPolicy(CreatePolicy):
+    """CREATE AGGREGATION POLICY."""
+
+    kind: ClassVar[ObjectType] = AGGREGATION
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +66,7 @@ class SetBody(Action):
 
 @dataclass(frozen=True, slots=True)
 class AlterPolicy(Statement):
+    kind: ClassVar[ObjectType]
     name: NameRef
     action: Action
     if_exists: bool = False
@@ -54,10 +76,28 @@ class AlterPolicy(Statement):
 class AlterMaskingPolicy(AlterPolicy):
     """ALTER MASKING POLICY."""
 
+    kind: ClassVar[ObjectType] = MASKING
+
 
 @dataclass(frozen=True, slots=True)
 class AlterRowAccessPolicy(AlterPolicy):
     """ALTER ROW ACCESS POLICY."""
+
+    kind: ClassVar[ObjectType] = ROW_ACCESS
+
+
+@dataclass(frozen=True, slots=True)
+class AlterProjectionPolicy(AlterPolicy):
+    """ALTER PROJECTION POLICY."""
+
+    kind: ClassVar[ObjectType] = PROJECTION
+
+
+@dataclass(frozen=True, slots=True)
+class AlterAggregationPolicy(AlterPolicy):
+    """ALTER AGGREGATION POLICY."""
+
+    kind: ClassVar[ObjectType] = AGGREGATION
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,21 +131,35 @@ class ChangeRowAccess(Annotation):
     drops_all: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class ConstrainProjection(Annotation):
+    """SET and UNSET PROJECTION POLICY of a column."""
+
+    rule: ClassVar[str | None] = APPLY_PROJECTION
+    policy: NameRef | None
+    """None for UNSET."""
+    column: str | None
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ConstrainGroups(Annotation):
+    """SET and UNSET AGGREGATION POLICY of a table or view."""
+
+    rule: ClassVar[str | None] = APPLY_AGGREGATION
+    policy: NameRef | None
+    column: str | None = None
+    entity: tuple[str, ...] = ()
+    force: bool = False
+
+
 _Created = TypeVar("_Created", bound=CreatePolicy)
 _Altered = TypeVar("_Altered", bound=AlterPolicy)
 
 # -- CREATE and ALTER -------------------------------------------------------------------------------------------------
 
 
-def parse_create_masking(cursor: TokenCursor, head: CreateHead) -> CreateMaskingPolicy:
-    return _create(cursor, head, CreateMaskingPolicy)
-
-
-def parse_create_row_access(cursor: TokenCursor, head: CreateHead) -> CreateRowAccessPolicy:
-    return _create(cursor, head, CreateRowAccessPolicy)
-
-
-def _create(cursor: TokenCursor, head: CreateHead, made: type[_Created]) -> _Created:
+def parse_create(made: type[_Created], cursor: TokenCursor, head: CreateHead) -> _Created:
     name, guarded = created_name(cursor, head)
     cursor.expect("AS")
     arguments = _arguments(cursor)
@@ -137,15 +191,7 @@ def _arguments(cursor: TokenCursor) -> tuple[tuple[str, SqlText], ...]:
     return tuple(found)
 
 
-def parse_alter_masking(cursor: TokenCursor, kind: ObjectType) -> AlterMaskingPolicy:
-    return _alter(cursor, kind, AlterMaskingPolicy)
-
-
-def parse_alter_row_access(cursor: TokenCursor, kind: ObjectType) -> AlterRowAccessPolicy:
-    return _alter(cursor, kind, AlterRowAccessPolicy)
-
-
-def _alter(cursor: TokenCursor, kind: ObjectType, made: type[_Altered]) -> _Altered:
+def parse_alter(made: type[_Altered], cursor: TokenCursor, kind: ObjectType) -> _Altered:
     guarded = if_exists(cursor)
     return made(object_name(cursor, kind), _action(cursor, kind), guarded)
 
@@ -185,6 +231,34 @@ def _names(cursor: TokenCursor) -> tuple[NameRef, ...]:
     while cursor.match(",", "MASKING", "POLICY"):
         found.append(cursor.name())
     return tuple(found)
+
+
+def parse_projection(cursor: TokenCursor, verb: str, column: str | None) -> ConstrainProjection:
+    """What follows SET or UNSET, from PROJECTION on."""
+    cursor.expect("PROJECTION", "POLICY")
+    if verb == "UNSET":
+        return ConstrainProjection(None, column)
+    name = cursor.name()
+    return ConstrainProjection(name, column, cursor.match("FORCE"))
+
+
+def parse_aggregation(cursor: TokenCursor, verb: str, column: str | None) -> ConstrainGroups:
+    """What follows SET or UNSET, from AGGREGATION on."""
+    cursor.expect("AGGREGATION", "POLICY")
+    if verb == "UNSET":
+        return ConstrainGroups(None, column)
+    return _groups(cursor, column)
+
+
+def parse_aggregation_in_create(cursor: TokenCursor) -> ConstrainGroups:
+    """Behind AGGREGATION POLICY in CREATE TABLE and CREATE VIEW."""
+    return _groups(cursor, None)
+
+
+def _groups(cursor: TokenCursor, column: str | None) -> ConstrainGroups:
+    name = cursor.name()
+    entity = cursor.identifiers() if cursor.match("ENTITY", "KEY") else ()
+    return ConstrainGroups(name, column, entity, cursor.match("FORCE"))
 
 
 def parse_add_row_access(cursor: TokenCursor) -> ChangeRowAccess:

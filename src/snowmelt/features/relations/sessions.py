@@ -8,6 +8,7 @@ from snowmelt.core import errors
 from snowmelt.core.names import SchemaName
 from snowmelt.runtime import parameters
 from snowmelt.runtime.results import DONE, Result, status
+from snowmelt.runtime.rights import network
 from snowmelt.runtime.rights.authority import ALL_ROLES, SYSTEM
 from snowmelt.sql.statements.session import (
     AlterParameters,
@@ -124,12 +125,19 @@ def alter_parameters(run: Run, statement: AlterParameters) -> Result:
         parameters.check(name, parameters.PARAMETERS[name].default if name in parameters.PARAMETERS else "")
     if statement.level == "ACCOUNT":
         with run.state.begin() as state:
+            if network.PARAMETER in {*checked, *statement.unset}:
+                state.access.note_change()
+            if checked.get(network.PARAMETER):
+                checked[network.PARAMETER] = str(checked[network.PARAMETER]).upper()
+                network.check_activation(state, str(checked[network.PARAMETER]))
             for name, value in checked.items():
                 state.parameters.set("ACCOUNT", "", name, str(value))
             for name in statement.unset:
                 state.parameters.unset("ACCOUNT", "", name)
         run.account.load_parameters()
         return status(DONE, "ALTER_ACCOUNT")
+    if network.PARAMETER in {*checked, *statement.unset}:
+        raise errors.compilation("001423", "22023", f"invalid property '{network.PARAMETER}' for 'SESSION'")
     run.session.parameters.update(checked)
     for name in statement.unset:
         run.session.parameters.pop(name, None)

@@ -10,7 +10,7 @@ from snowmelt.features.relations.alter_tables import rename, swap
 from snowmelt.runtime import declaring, kinds, schema_objects
 from snowmelt.runtime.resolver import StatementCatalog
 from snowmelt.runtime.results import DONE, Result, status
-from snowmelt.sql.binders import Environment
+from snowmelt.sql.binders import Environment, Guards
 from snowmelt.sql.bound import BoundQuery
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.queries import QueryBinder
@@ -41,7 +41,7 @@ def create_view(run: Run, statement: CreateView) -> Result:
         # Names in a view mean what they mean in the view's own schema, wherever it was created from.
         catalog = StatementCatalog(run, state, name.database, name.schema)
         catalog.defining = name
-        query = QueryBinder(Environment(catalog, run.context)).bind(tree)
+        query = QueryBinder(Environment(catalog, run.context), guards=Guards(declares=True)).bind(tree)
     definition = ViewDefinition(
         columns=_columns(statement, query),
         query=statement.query.text,

@@ -6,3 +6,4 @@ from snowmelt.core.kinds import ObjectType
 
 USER = ObjectType("USER")
 ROLE = ObjectType("ROLE")
+NETWORK_POLICY = ObjectType("NETWORK POLICY")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from snowmelt.core.lazy import lazy_imports
 from snowmelt.features.security import restricted
-from snowmelt.features.security.kind import GRANTS, ROLES, SHOWN, USERS
+from snowmelt.features.security.kind import GRANTS, NETWORK_POLICIES, ROLES, SHOWN, USERS
 from snowmelt.runtime.feature import Feature
 
 with lazy_imports():
@@ -12,7 +12,7 @@ with lazy_imports():
 
 FEATURE = Feature(
     "security",
-    kinds=(USERS, ROLES),
+    kinds=(USERS, ROLES, NETWORK_POLICIES),
     groups=(GRANTS,),
     shows=SHOWN,
     views=lambda: information_schema.VIEWS,

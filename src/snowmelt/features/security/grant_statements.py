@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from snowmelt.core import errors
+from snowmelt.runtime.rights.privileges import IMPORTED_PRIVILEGES
 from snowmelt.sql.statements.base import NameRef, ObjectType, Statement
 from snowmelt.sql.statements.changes import argument_types
 from snowmelt.sql.statements.cursor import TokenCursor
@@ -84,7 +85,7 @@ def parse_grant(cursor: TokenCursor) -> Statement:
         to, grantee = _grantee(cursor)
         return GrantRole(role, to, grantee)
     privileges = _privileges(cursor)
-    on = _securable(cursor)
+    on = _securable(cursor, imported=privileges == (IMPORTED_PRIVILEGES,))
     cursor.expect("TO")
     grantee = _role(cursor)
     if privileges == ("OWNERSHIP",):
@@ -103,7 +104,7 @@ def parse_revoke(cursor: TokenCursor) -> Statement:
         return RevokeRole(role, from_, grantee)
     option_only = cursor.match("GRANT", "OPTION", "FOR")
     privileges = _privileges(cursor)
-    on = _securable(cursor)
+    on = _securable(cursor, imported=privileges == (IMPORTED_PRIVILEGES,))
     cursor.expect("FROM")
     grantee = _role(cursor)
     cascade = cursor.match_any(("CASCADE", "RESTRICT")) == "CASCADE"
@@ -126,8 +127,9 @@ def _privileges(cursor: TokenCursor) -> tuple[str, ...]:
     return tuple("ALL" if item == "ALL PRIVILEGES" else item for item in found)
 
 
-def _securable(cursor: TokenCursor) -> Securable:
-    if cursor.match("ACCOUNT"):
+def _securable(cursor: TokenCursor, *, imported: bool = False) -> Securable:
+    # What usage of the account may be seen hangs on a database that every account has there, and none has here.
+    if cursor.match("ACCOUNT") or (imported and cursor.match("DATABASE", "SNOWFLAKE")):
         return Securable("ACCOUNT")
     scope = cursor.match_any(("ALL", "FUTURE"))
     if scope is None:

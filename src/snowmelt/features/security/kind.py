@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from snowmelt.core.lazy import lazy_imports
-from snowmelt.features.security.definitions import ROLE, USER
+from snowmelt.features.security import network_policies as networks
+from snowmelt.features.security.definitions import NETWORK_POLICY, ROLE, USER
 from snowmelt.features.security.grant_statements import (
     GrantOwnership,
     GrantPrivileges,
@@ -12,6 +13,12 @@ from snowmelt.features.security.grant_statements import (
     RevokeRole,
     parse_grant,
     parse_revoke,
+)
+from snowmelt.features.security.network_policies import (
+    AlterNetworkPolicy,
+    CreateNetworkPolicy,
+    parse_alter_network_policy,
+    parse_create_network_policy,
 )
 from snowmelt.features.security.principals import change_role, change_user, find_role, find_user
 from snowmelt.features.security.statements import (
@@ -27,8 +34,9 @@ from snowmelt.features.security.statements import (
 from snowmelt.runtime.kinds import AccountKind, ShownRows, StatementGroup
 from snowmelt.runtime.metadata.listing import Listing
 from snowmelt.runtime.rights.asks import OWNERSHIP, Named, RightsRequest, Subject, ask, ask_owner, created
-from snowmelt.runtime.rights.privileges import USERADMIN
+from snowmelt.runtime.rights.privileges import ACCOUNTADMIN, IMPORTED_PRIVILEGES, SECURITYADMIN, USERADMIN
 from snowmelt.sql.statements import base
+from snowmelt.sql.statements.create_rules import CreateRule
 from snowmelt.sql.statements.kinds import KindSyntax, StatementSyntax
 
 with lazy_imports():
@@ -100,7 +108,7 @@ ROLES = AccountKind(
     drop=drop_role,
     change=change_role,
     privileges=(),
-    account_privileges={"CREATE ROLE": USERADMIN},
+    account_privileges={"CREATE ROLE": USERADMIN, IMPORTED_PRIVILEGES: ACCOUNTADMIN},
     rules={
         "CREATE ROLE": (ask(Subject.ACCOUNT, "CREATE ROLE"), ask(Subject.REPLACED, OWNERSHIP)),
         "ALTER ROLE": ask_owner(),
@@ -108,6 +116,41 @@ ROLES = AccountKind(
     requests={
         CreateRole: lambda statement: created("CREATE ROLE", ROLE, statement),
         AlterRole: lambda statement: RightsRequest("ALTER ROLE", Named(ROLE, statement.name)),
+    },
+)
+
+NETWORK_POLICIES = AccountKind(
+    syntax=KindSyntax(
+        NETWORK_POLICY,
+        CreateRule(parse_create_network_policy),
+        parse_alter_network_policy,
+        {
+            CreateNetworkPolicy: base.ddl("CREATE_NETWORK_POLICY"),
+            AlterNetworkPolicy: base.ddl("ALTER_NETWORK_POLICY"),
+        },
+        name_parts=1,
+        is_described=True,
+    ),
+    noun="Network policy",
+    handlers={
+        CreateNetworkPolicy: networks.create_network_policy,
+        AlterNetworkPolicy: networks.alter_network_policy,
+    },
+    listing=Listing(networks.network_policies),
+    columns=lambda: networks.COLUMNS,
+    describe=lambda run, state, name: (networks.DESCRIBED, networks.described_network_policy(run, state, name)),
+    find=networks.find_network_policy,
+    drop=networks.drop_network_policy,
+    change=networks.change_network_policy,
+    privileges=(),
+    account_privileges={"CREATE NETWORK POLICY": SECURITYADMIN},
+    rules={
+        "CREATE NETWORK POLICY": (ask(Subject.ACCOUNT, "CREATE NETWORK POLICY"), ask(Subject.REPLACED, OWNERSHIP)),
+        "ALTER NETWORK POLICY": ask_owner(),
+    },
+    requests={
+        CreateNetworkPolicy: lambda statement: created("CREATE NETWORK POLICY", NETWORK_POLICY, statement),
+        AlterNetworkPolicy: lambda one: RightsRequest("ALTER NETWORK POLICY", Named(NETWORK_POLICY, one.name)),
     },
 )
 

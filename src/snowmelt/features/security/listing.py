@@ -338,6 +338,7 @@ def described_user(run: Run, state: StateReader, name: str) -> Iterator[Row]:
         "DEFAULT_WAREHOUSE": (user.default_warehouse, "Default warehouse of the user's sessions"),
         "DEFAULT_NAMESPACE": (user.default_namespace, "Default namespace of the user's sessions"),
         "DEFAULT_ROLE": (user.default_role, "Default role of the user's sessions"),
+        "NETWORK_POLICY": (user.network_policy, "Network policy of the user"),
         "DEFAULT_SECONDARY_ROLES": (json.dumps(list(user.default_secondary_roles)), "Secondary roles of sessions"),
         "RSA_PUBLIC_KEY_FP": (prints[0], "Fingerprint of the user's RSA public key"),
         "RSA_PUBLIC_KEY_2_FP": (prints[1], "Fingerprint of the user's second RSA public key"),

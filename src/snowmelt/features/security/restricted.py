@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 LOGIN_OPTIONS = frozenset(
     {"PASSWORD", "LOGIN_NAME", "MUST_CHANGE_PASSWORD", "DISABLED", "MINS_TO_UNLOCK", "DEFAULT_ROLE",
-     "DEFAULT_SECONDARY_ROLES", "RSA_PUBLIC_KEY", "RSA_PUBLIC_KEY_2", "TYPE"}
+     "DEFAULT_SECONDARY_ROLES", "RSA_PUBLIC_KEY", "RSA_PUBLIC_KEY_2", "TYPE", "NETWORK_POLICY"}
 )  # fmt: skip
 """Options of users that decide whether, how and as what somebody gets in."""
 HARMLESS_OPTIONS = frozenset(

@@ -56,6 +56,7 @@ class UserOptions(Options):
     default_warehouse: Annotated[str | None, _name] = None
     default_namespace: Annotated[str | None, _name] = None
     default_role: Annotated[str | None, _name] = None
+    network_policy: Annotated[str | None, _name] = None
     default_secondary_roles: Annotated[tuple[str, ...] | None, strings] = None
     rsa_public_key: Annotated[str | None, text] = None
     rsa_public_key_2: Annotated[str | None, text] = None

@@ -19,7 +19,7 @@ from snowmelt.features.security.statements import (
 )
 from snowmelt.runtime.metadata.columns import columns, result
 from snowmelt.runtime.results import DONE, Result, kept, status
-from snowmelt.runtime.rights import credentials, enforcement, lasting
+from snowmelt.runtime.rights import credentials, enforcement, lasting, network
 from snowmelt.runtime.rights.auditing import changed
 from snowmelt.runtime.rights.authority import SYSTEM
 from snowmelt.runtime.rights.privileges import ACCOUNTADMIN, SYSTEM_ROLES
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _PLAIN = (
     "login_name", "display_name", "first_name", "last_name", "email", "must_change_password", "disabled",
-    "default_warehouse", "default_namespace", "default_role", "type", "comment",
+    "default_warehouse", "default_namespace", "default_role", "network_policy", "type", "comment",
 )  # fmt: skip
 """Options of users that are kept as they are given."""
 _OWN = frozenset({"DEFAULT_ROLE", "DEFAULT_WAREHOUSE", "DEFAULT_NAMESPACE", "DEFAULT_SECONDARY_ROLES", "PASSWORD"})
@@ -60,6 +60,8 @@ def create_user(run: Run, statement: CreateUser) -> Result:
                 raise errors.already_exists(quote(name))
             _refuse_own(run, name, "CREATE OR REPLACE USER")
             state.access.drop_user(name)
+        if statement.options.network_policy is not None:
+            network.check_activation(state, statement.options.network_policy, name)
         user = User(name=name, login_name=name, display_name=name, owner=run.session.role, created_on=state.now)
         state.access.put_user(user.model_copy(update=values))
         changed(run, state, "USER", f"USER {name}", "CREATE")
@@ -99,6 +101,8 @@ def alter_user(run: Run, statement: AlterUser) -> Result:
         match statement.action:
             case SetOptions(options=UserOptions() as options):
                 _require(run, user, own=set(options.given()) <= _OWN)
+                if options.network_policy is not None:
+                    network.check_activation(state, options.network_policy, name)
                 chose = {"must_change_password": False} if options.password and name == run.session.user else {}
                 user = user.model_copy(update=chose | values)
                 state.access.put_user(user)

@@ -122,6 +122,10 @@ def _policies(run: Run, state: StateReader, items: Iterable[CatalogObject], *, q
             given = listed(reference.arguments)
             if not isinstance(item.definition, TableDefinition | ViewDefinition):
                 clause = f"set {what}"
+            elif reference.column and not reference.arguments:
+                clause = f"modify column {spelled(reference.column)} set {what}"
+            elif reference.kind == "AGGREGATION POLICY":
+                clause = f"set {what}{f' entity key {given}' if reference.arguments else ''}"
             elif reference.column:
                 clause = f"modify column {spelled(reference.column)} set {what} using {given}"
             else:

@@ -92,10 +92,6 @@ SHOW: dict[str, Columns] = {
             "comment, name_mapping, owner_role_type, catalog_sync_name, auto_refresh_status, partition_specs, "
             "current_partition_spec_id:n, iceberg_table_format_version:n"
         ),
-        "NETWORK POLICIES": (
-            "created_on:ts, name, comment, entries_in_allowed_ip_list:n, entries_in_blocked_ip_list:n, "
-            "entries_in_allowed_network_rules:n, entries_in_blocked_network_rules:n"
-        ),
         "RESOURCE MONITORS": (
             "name, credit_quota, used_credits, remaining_credits, level, frequency, start_time, end_time, "
             "notify_at, suspend_at, suspend_immediately_at, created_on:ts, owner, comment, notify_users"

@@ -28,7 +28,7 @@ from snowmelt.runtime.rewriting.plan import (
     named,
 )
 from snowmelt.runtime.writing import RowWriter
-from snowmelt.sql import policies, quiet
+from snowmelt.sql import constraints, policies, quiet
 from snowmelt.sql.binders import Environment
 from snowmelt.sql.bound import Bound, FromItem, Scope, SourceColumn
 from snowmelt.sql.dialect import parse_snowflake
@@ -153,6 +153,12 @@ class _ChangeBinder:
         protection = relations.protection_of(table)
         if protection is None:
             return self.stored
+        # How many rows a statement changed says whether there are such rows.
+        if constraints.constraints(self._in(Scope()), protection):
+            raise errors.unsupported(
+                f"{table.name} as the target of a role that its projection or aggregation policy constrains",
+                hint="INSERT works. A role that the policies exempt can change and delete rows.",
+            )
         bound = policies.bind_protection(self._in(Scope()), self.stored, protection)
         self.visible = bound.condition
         columns = [replace(item, tree=bound.values.get(item.name, item.tree)) for item in self.stored.columns]
@@ -184,6 +190,7 @@ class _ChangeBinder:
             self._merged[name] = replace(value, tree=taken(value.tree, value.type))
         if not columns:
             tree.append("expressions", named(exp.true(), "c0"))
+        constraints.refuse(tree, "FROM and USING")
         return PlannedSource(tree, tuple(columns), len(scope.sources))
 
     def _in(self, scope: Scope) -> ExpressionBinder:
@@ -235,7 +242,7 @@ class _ChangeBinder:
     def condition(self, text: SqlText | None, *, source_only: bool = False) -> exp.Expr | None:
         if text is None:
             return None
-        return (self._source_only if source_only else self._both).boolean(_parse(text)).tree
+        return self._checked((self._source_only if source_only else self._both).boolean(_parse(text))).tree
 
     def update(self, condition: SqlText | None, assignments: Sequence[Assignment]) -> RewriteClause:
         given: dict[str, Bound] = {}
@@ -315,7 +322,13 @@ class _ChangeBinder:
     def _value(self, target: Column, text: SqlText, binder: ExpressionBinder, *, inserting: bool) -> Bound:
         if text.text.strip().upper() == "DEFAULT":
             return self._default(target, inserting=inserting)
-        return binder.bind(_parse(text))
+        return self._checked(binder.bind(_parse(text)))
+
+    def _checked(self, value: Bound) -> Bound:
+        """Queries inside of it are looked at in no other place."""
+        if self.queries.guards.used:
+            constraints.refuse(value.tree, "a subquery of UPDATE, DELETE or MERGE")
+        return value
 
     def _default(self, target: Column, *, inserting: bool) -> Bound:
         if target.identity is not None:

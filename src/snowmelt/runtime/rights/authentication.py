@@ -12,7 +12,7 @@ import jwt as tokens
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.names import split_name
-from snowmelt.runtime.rights import credentials, grounds, lasting
+from snowmelt.runtime.rights import credentials, grounds, lasting, network
 from snowmelt.runtime.rights import errors as access_errors
 from snowmelt.runtime.rights.attempts import Attempts
 from snowmelt.runtime.rights.founding import ADMIN
@@ -85,6 +85,8 @@ class Authenticator:
         login = user.upper()
         means: Means = "RSA_KEYPAIR" if jwt is not None else "PASSWORD"
         try:
+            # Before a secret is compared, so that nobody guesses from where they may not come.
+            self._check_address(self._user(login) if login else None, client)
             restriction: str | None = None
             if jwt is not None:
                 known, held = self._by_key(login, jwt)
@@ -95,6 +97,7 @@ class Authenticator:
                 known, held = self._by_password(login, password or "", client)
             if known.disabled:
                 raise SnowmeltError("390101", "08004", "User access disabled. Contact your local system administrator.")
+            self._check_address(known, client)
             identity = self._identity(known, role, restriction, held)
             if means == "PASSWORD" and known.must_change_password:
                 identity = replace(identity, grounds=self._change_password(known, password or "", new_password))
@@ -103,6 +106,14 @@ class Authenticator:
             raise RefusedLoginError(error, self.attempts.failed(login, client)) from None
         self._succeeded(known, identity, means, client)
         return identity
+
+    def _check_address(self, user: User | None, client: str | None) -> None:
+        if client is None:
+            return
+        with self._account.state.read() as state:
+            policy = network.policy_for(state, user.name if user is not None else None)
+        if not network.admits(policy, client):
+            raise network.refused(client)
 
     # -- secrets --------------------------------------------------------------------------------------------------
 

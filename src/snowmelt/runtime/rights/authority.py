@@ -6,9 +6,10 @@ import threading
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from snowmelt.runtime.rights import network
 from snowmelt.runtime.rights.grounds import Grounds, stand
 from snowmelt.runtime.rights.privileges import MANAGE_GRANTS, OWNERSHIP, PUBLIC
-from snowmelt.state.access_model import GranteeKind
+from snowmelt.state.access_model import GranteeKind, NetworkPolicy
 from snowmelt.state.sight import Owned, Sight
 from snowmelt.state.store import StateStore
 
@@ -71,6 +72,8 @@ class _Known:
     """By user, role and secondary roles."""
     grounds: dict[tuple[str, Grounds], bool] = field(default_factory=dict)
     """By user and what a session was opened with, whether that still opens one."""
+    networks: dict[str, NetworkPolicy | None] = field(default_factory=dict)
+    """By user, from where they may come."""
 
 
 class AccessControl:
@@ -120,6 +123,17 @@ class AccessControl:
             if self._state.rights_version() == known.version:
                 known.grounds[user, grounds] = found
         return found
+
+    def admits(self, user: str, address: str) -> bool:
+        """Whether a user may come from an address."""
+        known = self._read()
+        if user not in known.networks:
+            with self._state.read() as state:
+                policy = network.policy_for(state, user)
+            if self._state.rights_version() != known.version:
+                return network.admits(policy, address)
+            known.networks[user] = policy
+        return network.admits(known.networks[user], address)
 
     def inherited(self, role: str) -> frozenset[str]:
         """A role and those it brings with it."""

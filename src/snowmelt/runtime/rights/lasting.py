@@ -13,6 +13,7 @@ import structlog
 from snowmelt.core.clock import Clock
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.runtime.rights import errors as access_errors
+from snowmelt.runtime.rights import network
 from snowmelt.runtime.rights.authority import AccessControl
 from snowmelt.runtime.rights.grounds import Grounds, password_digest
 from snowmelt.runtime.rights.privileges import PUBLIC
@@ -60,6 +61,9 @@ def check(session: LastingSession) -> None:
         raise access_errors.session_gone()
     if grounds is None or session.acts_as_owner:
         return
+    address = network.CLIENT.get()
+    if address is not None and not access.admits(session.user, address):
+        raise network.refused(address)
     if session.role not in access.available(session.user):
         if session.role_restriction is not None:
             # A token that is for one role alone is worth nothing without it.

@@ -15,6 +15,8 @@ EVOLVING = ("EVOLVE SCHEMA", OWNERSHIP)
 ACCOUNT = "ACCOUNT"
 
 PUBLIC = "PUBLIC"
+IMPORTED_PRIVILEGES = "IMPORTED PRIVILEGES"
+"""On the database SNOWFLAKE in Snowflake, which is the account here: to see how all of it is used."""
 ACCOUNTADMIN, SYSADMIN, SECURITYADMIN, USERADMIN = "ACCOUNTADMIN", "SYSADMIN", "SECURITYADMIN", "USERADMIN"
 SYSTEM_ROLES = {
     ACCOUNTADMIN: "Account administrator can manage all aspects of the account.",

@@ -24,6 +24,7 @@ with lazy_imports():
     from snowmelt.state.migrations.v0012_observing import apply as v0012_observing
     from snowmelt.state.migrations.v0013_foreign_versions import apply as v0013_foreign_versions
     from snowmelt.state.migrations.v0014_policies import apply as v0014_policies
+    from snowmelt.state.migrations.v0015_network_policies import apply as v0015_network_policies
 
 Migration = Callable[[Connection], None]
 
@@ -42,6 +43,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     v0012_observing,
     v0013_foreign_versions,
     v0014_policies,
+    v0015_network_policies,
 )
 """The step at index n leads from version n to version n + 1."""
 
