@@ -24,6 +24,8 @@ _ROOMS = SOURCES / "features"
 KINDS = [(feature, kind) for feature in FEATURES for kind in feature.kinds]
 _EVERYDAY = {"USER", "ROLE", "FUNCTION", "PROCEDURE", "DYNAMIC TABLE"}
 """Words that mean much else by themselves: other modules may have them, but not in a table."""
+_USAGE = {"runtime/account_usage/layouts.py", "runtime/account_usage/rows.py"}
+"""Views of ACCOUNT_USAGE that are called after what they list."""
 _SAID_ELSEWHERE: dict[str, set[str]] = {
     # A body that the splitter of scripts looks for, and what a query ran for, in its history.
     "ALERT": {
@@ -62,9 +64,13 @@ _SAID_ELSEWHERE: dict[str, set[str]] = {
     # Clauses of other statements: `CREATE TABLE … WITH TAG (…)`, `COPY TAGS`.
     "TAG": {f"sql/statements/{name}.py" for name in ("changes", "columns", "dynamic_tables", "heads", "tables")},
     # A purpose of queries and an option of sources; SHOW PARAMETERS IN USER.
-    "USER": {"runtime/metadata/settings.py", "state/access.py"},
+    "USER": {"runtime/metadata/settings.py", "state/access.py", *_USAGE},
     # USE ROLE.
-    "ROLE": {"sql/statements/session.py", "state/access.py"},
+    "ROLE": {"sql/statements/session.py", "state/access.py", *_USAGE},
+    # A parameter of the account, the events of the audit log, and a word of an error.
+    "NETWORK POLICY": {"runtime/parameters.py", "runtime/rights/network.py", "state/access_model.py"},
+    # The one policy of a whole object that GET_DDL writes with SET.
+    "AGGREGATION POLICY": {"runtime/metadata/ddl_scripts.py"},
     # A node of lineages and of costs; the words that SHOW PARAMETERS and errors have for relations.
     "DYNAMIC TABLE": {
         "core/errors.py", "features/lineage/events.py", "features/observing/costs.py", "runtime/metadata/scopes.py",
@@ -107,6 +113,7 @@ _TABLES_OF_OTHER_THINGS = {
     "playbooks/objects.py", "features/tags/references.py", "features/streams/statements.py",
     # Domains of lineages and options of sources.
     "features/lineage/functions.py", "govern/lineage/pictures.py", "features/connectors/declaring.py",
+    *_USAGE,
 }  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from ipaddress import ip_address, ip_network
 from typing import Any
@@ -74,6 +74,27 @@ class Client:
             ).text,
         }
 
+    def close(self) -> None:
+        self.http.close()
+        self.page.close()
+
+
+Come = Callable[[str], Client]
+
+
+@pytest.fixture
+def come(serving: Serving, token: str) -> Iterator[Come]:
+    """A client that comes from an address."""
+    opened: list[Client] = []
+
+    def client(address: str) -> Client:
+        opened.append(Client(serving, token, address))
+        return opened[-1]
+
+    yield client
+    for one in opened:
+        one.close()
+
 
 def _refused(answers: dict[str, str]) -> set[str]:
     return {way for way, text in answers.items() if "is not allowed to access" in text}
@@ -82,8 +103,8 @@ def _refused(answers: dict[str, str]) -> set[str]:
 @pytest.mark.parametrize(
     "level", ["ALTER USER ann SET NETWORK_POLICY = here", "ALTER ACCOUNT SET NETWORK_POLICY = here"]
 )
-def test_every_way_in_asks(serving: Serving, token: str, level: str) -> None:
-    here, elsewhere = Client(serving, token, HERE), Client(serving, token, ELSEWHERE)
+def test_every_way_in_asks(serving: Serving, come: Come, level: str) -> None:
+    here, elsewhere = come(HERE), come(ELSEWHERE)
     assert _refused(here.ways()) == _refused(elsewhere.ways()) == set()
     serving.admin().execute(level)
     answers = elsewhere.ways()
@@ -92,8 +113,8 @@ def test_every_way_in_asks(serving: Serving, token: str, level: str) -> None:
     assert _refused(here.ways()) == set()
 
 
-def test_what_was_given_out_is_worth_nothing_elsewhere(serving: Serving, token: str) -> None:
-    here, elsewhere = Client(serving, token, HERE), Client(serving, token, ELSEWHERE)
+def test_what_was_given_out_is_worth_nothing_elsewhere(serving: Serving, come: Come) -> None:
+    here, elsewhere = come(HERE), come(ELSEWHERE)
     session = here.protocol()["data"]["token"]
     own = here.http.post("/api/v1/sessions", json={"user": "ann", "password": PASSWORD}).json()["token"]
     serving.admin().execute("ALTER USER ann SET NETWORK_POLICY = here")
@@ -108,8 +129,8 @@ def test_what_was_given_out_is_worth_nothing_elsewhere(serving: Serving, token: 
     assert "is not allowed" not in here.http.post("/api/v1/statements", **with_own).text
 
 
-def test_a_policy_ends_what_was_opened_before_it(serving: Serving, token: str) -> None:
-    elsewhere = Client(serving, token, ELSEWHERE)
+def test_a_policy_ends_what_was_opened_before_it(serving: Serving, come: Come) -> None:
+    elsewhere = come(ELSEWHERE)
     session = elsewhere.protocol()["data"]["token"]
     serving.admin().execute("ALTER ACCOUNT SET NETWORK_POLICY = here")
     headers = {"authorization": f'Snowflake Token="{session}"'}
@@ -120,9 +141,9 @@ def test_a_policy_ends_what_was_opened_before_it(serving: Serving, token: str) -
     assert answer["success"], answer
 
 
-def test_nobody_locks_themselves_out(serving: Serving, token: str) -> None:
+def test_nobody_locks_themselves_out(serving: Serving, come: Come) -> None:
     serving.admin().execute("GRANT ROLE accountadmin TO USER ann")
-    here = Client(serving, token, HERE)
+    here = come(HERE)
     session = here.protocol()["data"]["token"]
     headers = {"authorization": f'Snowflake Token="{session}"'}
 

@@ -75,6 +75,8 @@ class Session:
         self.role_restriction = role_restriction
         """The only role that the means of logging in allows."""
         self.grounds: Grounds | None = None
+        self.client: str | None = None
+        """The address from which the last request of the session came."""
         """What its user logged in with, which it lasts as long as; None for who needs no login."""
         self.acts_as_owner = False
         """Inside a procedure with owner's rights: the role is the owner's, not one that the user chose."""
@@ -153,6 +155,7 @@ class Session:
         )  # fmt: skip
         twin.id = self.id
         twin.grounds = self.grounds
+        twin.client = self.client
         twin.acts_as_owner = self.acts_as_owner
         twin.variables = dict(self.variables)
         twin.parameters = dict(self.parameters)

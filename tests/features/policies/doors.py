@@ -41,6 +41,7 @@ def as_arrow(serving: Serving, token: str, schema: str, ways: Sequence[list[str]
 
 def _by_protocol(serving: Serving, program: str, schema: str, ways: Sequence[list[str]]) -> list[str]:
     caller = SnowflakeCaller(serving, READER, PASSWORD=PASSWORD, CLIENT_APP_ID=program)
+    caller.http.timeout = DEADLINE
     assert caller.send(f"USE SCHEMA pm.{schema}")["success"]
     found = []
     for way in ways:
@@ -68,6 +69,7 @@ def _shown(answer: dict[str, Any]) -> str:
 
 def own_api(serving: Serving, token: str, schema: str, ways: Sequence[list[str]]) -> list[str]:
     caller = OwnCaller(serving, READER, database="PM", schema=schema)
+    caller.http.timeout = DEADLINE
     found = []
     for way in ways:
         answers = [caller.http.post("/api/v1/statements", json={"sql": sql}, headers=caller.headers) for sql in way]
@@ -84,6 +86,7 @@ def _rows_shown(answer: httpx.Response) -> str:
 def sql_api(serving: Serving, token: str, schema: str, ways: Sequence[list[str]]) -> list[str]:
     """All statements of a way in one request, since requests share no session."""
     client = ApiClient(serving.url, token)
+    client.http.timeout = DEADLINE
     found = []
     for way in ways:
         given = {"database": "PM", "schema": schema, "parameters": {"MULTI_STATEMENT_COUNT": str(len(way))}}
@@ -100,6 +103,7 @@ def sql_api(serving: Serving, token: str, schema: str, ways: Sequence[list[str]]
 def console(serving: Serving, token: str, schema: str, ways: Sequence[list[str]]) -> list[str]:
     """A worksheet: the first rows, the others, and each format of a download."""
     visitor = Visitor(serving, READER, PASSWORD)
+    visitor.http.timeout = DEADLINE
     visitor.run(f"USE SCHEMA pm.{schema}", worksheet="w", wait=25)
     found = []
     for way in ways:
@@ -145,7 +149,7 @@ def assistants(serving: Serving, token: str, schema: str, ways: Sequence[list[st
     return found
 
 
-def tool(serving: Serving, token: str, name: str, **arguments: Any) -> str:
+def tool(serving: Serving, token: str, name: str, /, **arguments: Any) -> str:
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
     headers = {"Authorization": f"Bearer {token}", "Accept": "application/json, text/event-stream"}
     return httpx.post(f"{serving.url}/mcp", json=body, headers=headers, timeout=DEADLINE).text

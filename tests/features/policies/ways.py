@@ -166,7 +166,7 @@ CONSTRAINED: dict[str, Way] = {
     "small groups": Way("SELECT word, who, SUM(pay) FROM s.grp GROUP BY word, who", "262962006"),
     "a filtered small group": Way("SELECT who FROM s.grp GROUP BY who HAVING SUM(pay) < 0", None),
     "too few people": Way("SELECT COUNT(*), SUM(pay) FROM s.people", "null"),
-    "too few people in a join": Way("SELECT COUNT(*), SUM(pay) FROM s.people JOIN s.v ON TRUE", "null"),
+    "too few people in a join": Way("SELECT COUNT(*), SUM(people.pay) FROM s.people JOIN s.v ON TRUE", "null"),
     "rows beside rows": Way("SELECT COUNT(*) FROM s.grp, TABLE(GENERATOR(ROWCOUNT => 9)) WHERE id = 1", None,
                             NOT_WITH_GROUPS),
     "rows below rows": Way("SELECT COUNT(*) FROM (SELECT id FROM s.grp WHERE id = 1 UNION ALL SELECT SEQ4() FROM "

@@ -129,7 +129,7 @@ def alter_parameters(run: Run, statement: AlterParameters) -> Result:
                 state.access.note_change()
             if checked.get(network.PARAMETER):
                 checked[network.PARAMETER] = str(checked[network.PARAMETER]).upper()
-                network.check_activation(state, str(checked[network.PARAMETER]))
+                network.check_activation(state, str(checked[network.PARAMETER]), run.session.client)
             for name, value in checked.items():
                 state.parameters.set("ACCOUNT", "", name, str(value))
             for name in statement.unset:

@@ -111,7 +111,7 @@ def create_network_policy(run: Run, statement: CreateNetworkPolicy) -> Result:
                 raise errors.already_exists(quote(name))
             _refuse_in_use(state, name)
         policy = NetworkPolicy(name=name, owner=run.session.role, created_on=state.now)
-        _put(state, policy.model_copy(update=_values(statement.options)))
+        _put(run, state, policy.model_copy(update=_values(statement.options)))
         changed(run, state, "NETWORK POLICY", f"NETWORK POLICY {name}", "CREATE")
     return status(f"Network policy {quote(name)} successfully created.", "CREATE_NETWORK_POLICY")
 
@@ -127,9 +127,9 @@ def alter_network_policy(run: Run, statement: AlterNetworkPolicy) -> Result:
             raise errors.not_found("Network policy", quote(name))
         match statement.action:
             case SetOptions(options=NetworkOptions() as options):
-                _put(state, policy.model_copy(update=_values(options)))
+                _put(run, state, policy.model_copy(update=_values(options)))
             case UnsetOptions(names=names):
-                _put(state, policy.model_copy(update=dict(_UNSET[one] for one in names)))
+                _put(run, state, policy.model_copy(update=dict(_UNSET[one] for one in names)))
             case RenameTo(new_name=new_name):
                 _rename(run, state, policy, new_name)
             case other:
@@ -143,11 +143,11 @@ _UNSET: dict[str, tuple[str, Any]] = {
 }  # fmt: skip
 
 
-def _put(state: StateTransaction, policy: NetworkPolicy) -> None:
+def _put(run: Run, state: StateTransaction, policy: NetworkPolicy) -> None:
     """Stores a policy. One that holds for the account must let in whoever changes it."""
     state.access.put_network_policy(policy)
     if network.account_policy(state) == policy.name:
-        network.check_activation(state, policy.name)
+        network.check_activation(state, policy.name, run.session.client)
 
 
 def _values(options: NetworkOptions) -> dict[str, Any]:

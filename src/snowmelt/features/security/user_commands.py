@@ -61,7 +61,7 @@ def create_user(run: Run, statement: CreateUser) -> Result:
             _refuse_own(run, name, "CREATE OR REPLACE USER")
             state.access.drop_user(name)
         if statement.options.network_policy is not None:
-            network.check_activation(state, statement.options.network_policy, name)
+            network.check_activation(state, statement.options.network_policy, None)
         user = User(name=name, login_name=name, display_name=name, owner=run.session.role, created_on=state.now)
         state.access.put_user(user.model_copy(update=values))
         changed(run, state, "USER", f"USER {name}", "CREATE")
@@ -102,7 +102,7 @@ def alter_user(run: Run, statement: AlterUser) -> Result:
             case SetOptions(options=UserOptions() as options):
                 _require(run, user, own=set(options.given()) <= _OWN)
                 if options.network_policy is not None:
-                    network.check_activation(state, options.network_policy, name)
+                    network.check_activation(state, options.network_policy, None)
                 chose = {"must_change_password": False} if options.password and name == run.session.user else {}
                 user = user.model_copy(update=chose | values)
                 state.access.put_user(user)

@@ -37,6 +37,7 @@ class LastingSession(Protocol):
 
     grounds: Grounds | None
     role: str
+    client: str | None
 
     @property
     def id(self) -> str: ...
@@ -61,9 +62,11 @@ def check(session: LastingSession) -> None:
         raise access_errors.session_gone()
     if grounds is None or session.acts_as_owner:
         return
-    address = network.CLIENT.get()
+    # A statement runs in a thread that answers no request.
+    address = network.CLIENT.get() or session.client
     if address is not None and not access.admits(session.user, address):
         raise network.refused(address)
+    session.client = address
     if session.role not in access.available(session.user):
         if session.role_restriction is not None:
             # A token that is for one role alone is worth nothing without it.

@@ -63,13 +63,12 @@ def checked(entries: Sequence[str], option: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(entry.strip() for entry in entries))
 
 
-def check_activation(state: StateReader, name: str, user: str | None = None) -> None:
-    """Raises when there is no such policy, or when it would lock out whoever sets it (None: on the account)."""
+def check_activation(state: StateReader, name: str, address: str | None) -> None:
+    """Raises when there is no such policy, or when it would lock out whoever sets it, who comes from this address."""
     policy = state.access.network_policy(name)
     if policy is None:
         raise errors.not_found("Network policy", name)
-    address = CLIENT.get()
-    if address is not None and user is None and not admits(policy, address):
+    if address is not None and not admits(policy, address):
         raise errors.compilation(
             "001059", "22023",
             f"Network policy {name} cannot be activated. Requestor IP address, {address}, must be included in the "
