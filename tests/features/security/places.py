@@ -57,7 +57,7 @@ _HIDDEN_ELSEWHERE = (
     ("CREATE TASK", "001007"), ("CREATE ALERT", "001007"), ("SELECT sq.NEXTVAL", "000904"),
 )  # fmt: skip
 """What statements say of a name that nobody has, where that is a code of their own."""
-_ALWAYS_SEEN = ("SCHEMA ", "DATABASE ", "ACCOUNT", "ROLE ", "USER ")
+_ALWAYS_SEEN = ("SCHEMA ", "DATABASE ", "ACCOUNT", "ROLE ", "USER ", "NETWORK POLICY ")
 """The role has USAGE of the first two, and everybody knows the names of the others."""
 _NOTES = {"queries", "audit_events", "warehouse_usage", "ledger"}
 """What is written of a refused statement, too: that it was tried. The ledger counts transactions, such notes' too."""
