@@ -87,7 +87,8 @@ def allowed(query: BoundQuery) -> BoundQuery:
 
 def allowed_value(value: Bound) -> Bound:
     """The same for a value with queries in it, which is one of a query without FROM."""
-    query = BoundQuery(exp.select(exp.alias_(value.tree, "V")), (OutputColumn("V", "V", value.type),))
+    named = exp.Alias(this=value.tree.copy(), alias=exp.to_identifier("V"))
+    query = BoundQuery(exp.Select(expressions=[named]), (OutputColumn("V", "V", value.type),))
     return value.with_tree(allowed(query).tree.expressions[0].this.pop())
 
 

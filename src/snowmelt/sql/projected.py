@@ -26,6 +26,8 @@ _Held = Mapping[str, Enforcement]
 """The columns that are held back, by name, and what becomes of a query that gives them out."""
 _NONE: _Held = {}
 _Outputs = dict[str, _Held]
+_ANY = "*"
+"""Stands for columns whose names are not known: every name may be one of them."""
 
 
 def marked(tree: exp.Expr) -> bool:
@@ -92,10 +94,12 @@ def _outputs(query: exp.Expr, tables: Mapping[str, _Outputs]) -> _Outputs:
     if not isinstance(query, exp.Select):
         return {}
     sources = _sources(query, tables)
-    return {
-        f"{number}" if not item.alias_or_name else item.alias_or_name: _of(item, sources, tables)
-        for number, item in enumerate(query.expressions)
-    }
+    found: _Outputs = {}
+    for item in query.expressions:
+        # What makes columns of its own has names that nobody wrote.
+        name = item.alias_or_name if isinstance(item, exp.Alias | exp.Column) else _ANY
+        found[name] = _joined([found.get(name, _NONE), _of(item, sources, tables)])
+    return found
 
 
 def _with(query: exp.Expr, tables: Mapping[str, _Outputs]) -> Mapping[str, _Outputs]:
@@ -141,7 +145,7 @@ def _named(node: exp.Expr, beside: _Sources, tables: Mapping[str, _Outputs]) -> 
     else:
         # Rows that are made of values: each of their columns is computed from all of these.
         every = _of(node, beside, tables)
-        yield node.alias, {"*": every}
+        yield node.alias, {_ANY: every}
 
 
 def _of(value: exp.Expr, sources: _Sources, tables: Mapping[str, _Outputs]) -> _Held:
@@ -169,14 +173,30 @@ def _of(value: exp.Expr, sources: _Sources, tables: Mapping[str, _Outputs]) -> _
 def _column(node: exp.Column, sources: _Sources) -> _Held:
     outputs = sources.get(node.table)
     if outputs is None:
+        if not node.table and _is_parameter(node):
+            return _NONE
         # Without a table, or a field of a column: whatever it could mean.
-        name = node.table or node.name
-        return _joined(held for each in sources.values() for key, held in each.items() if key in (name, node.name, "*"))
-    if isinstance(node.this, exp.Star):
-        return _joined(outputs.values())
-    found = outputs.get(node.name)
-    # A name that nobody gave: it could be any of them.
-    return found if found is not None else _joined(outputs.values())
+        names = {node.table or node.name, node.name}
+        known = [each for each in sources.values() if names & each.keys()] or list(sources.values())
+        unnamed = [each[_ANY] for each in sources.values() if _ANY in each]
+        return _joined([*unnamed, *(_one(each, names) for each in known)])
+    return _one(outputs, {node.name}) if not isinstance(node.this, exp.Star) else _joined(outputs.values())
+
+
+def _one(outputs: _Outputs, names: set[str]) -> _Held:
+    """What is held back of a column. A name that nobody gave could be any of them."""
+    found = [outputs[name] for name in (*names, _ANY) if name in outputs]
+    return _joined(found if names & outputs.keys() else outputs.values())
+
+
+def _is_parameter(node: exp.Column) -> bool:
+    """Whether it is one of a lambda, whose values come from the call that the lambda stands in."""
+    around = node.find_ancestor(exp.Lambda)
+    while around is not None:
+        if any(one.name == node.name for one in around.expressions):
+            return True
+        around = around.find_ancestor(exp.Lambda)
+    return False
 
 
 def _joined(held: Iterable[_Held]) -> _Held:

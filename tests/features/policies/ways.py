@@ -135,6 +135,8 @@ _ROWS = {
     "update": "UPDATE s.{0} SET id = LENGTH(word)", "delete": "DELETE FROM s.{0} WHERE word LIKE '%1'",
     "update by a subquery": "UPDATE s.checked SET ssn = (SELECT MIN(word) FROM s.{0})",
     "delete by a subquery": "DELETE FROM s.checked WHERE ssn IN (SELECT word FROM s.{0})",
+    "rows of values": "SELECT * FROM (VALUES ((SELECT MIN(word) FROM s.{0})), ('x')) v (a)",
+    "lambda": "SELECT TRANSFORM(ARRAY_CONSTRUCT(word), x -> x || '!') FROM s.{0}",
     "values": "INSERT INTO s.kept (none) VALUES ((SELECT MIN(word) FROM s.{0}))",
     "unload": "COPY INTO @s.files/{0}/ FROM s.{0}",
     "unload of a query": "COPY INTO @s.files/{0}/ FROM (SELECT word FROM s.{0})",
