@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from snowmelt.core import errors
 from snowmelt.core.names import SchemaName, quote
-from snowmelt.features.security import principals
+from snowmelt.features.security import network_policies, principals
 from snowmelt.features.security.grant_statements import Securable
 from snowmelt.runtime import schema_objects
 from snowmelt.runtime.rights import enforcement
@@ -139,6 +139,8 @@ def set_owner(state: StateTransaction, found: RightsTarget, owner: str) -> None:
             principals.change_role(whole, found.name, {"owner": owner})
         case "USER":
             principals.change_user(whole, found.name, {"owner": owner})
+        case "NETWORK POLICY":
+            network_policies.change_network_policy(whole, found.name, {"owner": owner})
         case _:
             item = whole.catalog.by_id(found.item.id)
             assert item is not None
