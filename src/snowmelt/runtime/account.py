@@ -36,6 +36,7 @@ from snowmelt.runtime.ports import (
     PolicySource,
     SetAside,
     StagedFiles,
+    UsageViews,
     VisibilityGate,
 )
 from snowmelt.runtime.readers import Readers
@@ -65,6 +66,7 @@ class Account:
     changes: ChangeReader
     """Reads streams, and the changes of tables."""
     metadata_views: MetadataViews
+    usage_views: UsageViews
     contracts: Contracts
     gate: VisibilityGate
     staged_files: StagedFiles

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from snowmelt.core.names import ObjectName
 from snowmelt.ingest.channels.ports import ChannelDoor
+from snowmelt.runtime.rights.authority import Authority
 from snowmelt.runtime.stream_windows import StreamWindow
 from snowmelt.sql.relations import ChangeSpan, ReadProtection, Relation, TimeTravel
 from snowmelt.sql.statements.base import NameRef
@@ -32,6 +33,8 @@ ChannelDoors = Callable[["Session"], ChannelDoor]
 
 MetadataViews = Callable[["Run", StateReader, ObjectName], Relation]
 """A view of INFORMATION_SCHEMA."""
+UsageViews = Callable[["Run", StateReader, Authority, ObjectName], Relation]
+"""A view of SNOWFLAKE.ACCOUNT_USAGE, for whose rights it is asked with."""
 
 
 SetAside = Callable[[StateReader, CatalogObject], CatalogObject | None]

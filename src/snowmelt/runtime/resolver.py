@@ -48,12 +48,13 @@ from snowmelt.state.model import (
 from snowmelt.state.store import StateReader
 
 with lazy_imports():
-    from snowmelt.runtime import account_usage, python_code
+    from snowmelt.runtime import python_code
 
 if TYPE_CHECKING:
     from snowmelt.runtime.run import Run
 
 INFORMATION_SCHEMA = "INFORMATION_SCHEMA"
+ACCOUNT_USAGE = ("SNOWFLAKE", "ACCOUNT_USAGE")
 _Catalog = TypeVar("_Catalog", bound="StatementCatalog")
 
 
@@ -116,8 +117,8 @@ class StatementCatalog:
         name = self.full_name(parts)
         if name.schema == INFORMATION_SCHEMA:
             return self.metadata_view(name)
-        if account_usage.is_usage(name):
-            return account_usage.view(self.run, self.state, self.authority, name)
+        if (name.database, name.schema) == ACCOUNT_USAGE:
+            return self.run.account.usage_views(self.run, self.state, self.authority, name)
         found = self.state.catalog.find(name, SELECTABLE, self.run.session.id)
         if found is None:
             raise errors.not_found("Object", str(name) if len(parts) > 1 else quote(parts[0]))

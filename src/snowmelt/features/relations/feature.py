@@ -49,11 +49,13 @@ with lazy_imports():
     from snowmelt.features.relations.tables import create_table, truncate
     from snowmelt.features.relations.views import alter_view, create_view
     from snowmelt.features.relations.warehouses import alter_warehouse, create_warehouse
+    from snowmelt.runtime.account_usage import view as usage_view
     from snowmelt.runtime.information_schema import view
 
 
 def _begin(account: Account) -> None:
     account.metadata_views = view
+    account.usage_views = usage_view
 
 
 FEATURE = Feature(

@@ -1,5 +1,5 @@
 """SNOWFLAKE.ACCOUNT_USAGE: what monitoring tools ask of the whole account, by Snowflake's names."""
 
-from snowmelt.runtime.account_usage.views import is_usage, view
+from snowmelt.runtime.account_usage.views import view
 
-__all__ = ["is_usage", "view"]
+__all__ = ["view"]

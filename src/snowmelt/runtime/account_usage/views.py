@@ -35,10 +35,6 @@ class _Administrator:
         return getattr(self._run, name)
 
 
-def is_usage(name: ObjectName) -> bool:
-    return (name.database, name.schema) == ("SNOWFLAKE", "ACCOUNT_USAGE")
-
-
 def view(run: Run, state: StateReader, authority: Authority, name: ObjectName) -> Relation:
     """The view as a relation. Raises the not-found error that names it, also for who may not read it."""
     rows = ROWS.get(name.name)
