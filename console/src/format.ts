@@ -28,7 +28,9 @@ export function ago(value: Value | undefined, now = clockNow()): string {
   if (at === null) return "–";
   const seconds = (now - at.getTime()) / 1000;
   if (seconds < 1.5 && seconds > -5) return "just now";
-  return seconds >= 0 ? `${duration(Math.round(seconds))} ago` : `in ${duration(Math.round(-seconds))}`;
+  // Nobody wants to know in tenths how long ago it was.
+  const about = (whole: number): string => (whole < 10 ? `${whole} s` : duration(whole));
+  return seconds >= 0 ? `${about(Math.round(seconds))} ago` : `in ${about(Math.round(-seconds))}`;
 }
 
 export function clock(value: Value | undefined): string {

@@ -15,6 +15,7 @@ describe("how values read", () => {
     const now = Date.parse("2026-01-02T03:05:05Z");
     expect(ago("2026-01-02 03:04:05Z", now)).toBe("60 s ago");
     expect(ago("2026-01-02 03:06:05Z", now)).toBe("in 60 s");
+    expect([1, 2, 4].map((seconds) => ago(new Date(now - 1000 * seconds).toISOString(), now))).toEqual(["just now", "2 s ago", "4 s ago"]);
   });
   test("names with dots and quotes in them", () => {
     expect(nameParts('SHOP.PUBLIC."a.""b"')).toEqual(["SHOP", "PUBLIC", 'a."b']);

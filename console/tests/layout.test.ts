@@ -115,3 +115,39 @@ describe("arrow keys", () => {
     expect(seen.size).toBe(nodes.size);
   });
 });
+
+describe("ways", () => {
+  /** Points of a path, close to each other. */
+  const points = (path: string): [number, number][] => {
+    const found: [number, number][] = [];
+    let [x, y] = [0, 0];
+    for (const match of path.matchAll(/([MHC])([^MHC]+)/g)) {
+      const to = (match[2] ?? "").trim().split(/[ ,]+/).map(Number);
+      if (match[1] === "M") [x = 0, y = 0] = to;
+      else if (match[1] === "H") { for (let at = x; at <= (to[0] ?? 0); at += 4) found.push([at, y]); x = to[0] ?? 0; }
+      else {
+        const [ax = 0, ay = 0, bx = 0, by = 0, cx = 0, cy = 0] = to;
+        for (let t = 0; t <= 1; t += 0.02) {
+          const mix = (p: number, q: number, r: number, s: number): number => (1 - t) ** 3 * p + 3 * (1 - t) ** 2 * t * q + 3 * (1 - t) * t * t * r + t ** 3 * s;
+          found.push([mix(x, ax, bx, cx), mix(y, ay, by, cy)]);
+        }
+        [x, y] = [cx, cy];
+      }
+    }
+    return found;
+  };
+  const demo = [["shop", "raw"], ["raw", "new"], ["raw", "lines"], ["raw", "orders"], ["new", "parse"], ["parse", "changes"], ["changes", "customers"], ["customers", "sales"], ["lines", "sales"], ["orders", "sales"], ["sales", "revenue"]].map(([from = "", to = ""]) => edge(from, to));
+  const many = Array.from({ length: 60 }, (_, index) => `n${index}`);
+  const tangled = many.slice(8).flatMap((id, index) => [edge(`n${index % 8}`, id), edge(`n${(index * 7) % (index + 8)}`, id)]);
+  test.each([["the demo's", demo, (): string => "s"], ["one of many schemas", tangled, (id: string): string => `s${Number(id.slice(1)) % 5}`]])("no way of %s passes behind a node", (_, edges, group) => {
+    const ids = [...new Set(edges.flatMap((one) => [one.source, one.target]))];
+    const found = arrangeInGroups(ids.map((id) => ({ id, group: group(id) })), edges);
+    for (const one of edges) {
+      if ((found.nodes.get(one.source)?.layer ?? 0) >= (found.nodes.get(one.target)?.layer ?? 0)) continue;
+      const others = ids.filter((id) => id !== one.source && id !== one.target).map((id) => found.nodes.get(id)).filter((at) => at !== undefined);
+      for (const [x, y] of points(found.paths.get(`${one.source}\u0000${one.target}`) ?? "")) {
+        expect(others.some((at) => x > at.x + 1 && x < at.x + NODE.width - 1 && y > at.y && y < at.y + NODE.height)).toBe(false);
+      }
+    }
+  });
+});

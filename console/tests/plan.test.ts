@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { comparedColumns } from "../src/pages/table/consequences";
+import { comparedColumns, queryOf } from "../src/pages/table/consequences";
 import { drawnPlan, ranPicture, ranPlan } from "../src/pages/table/planpicture";
+import { onceEach } from "../src/pages/table/relatives";
 
 describe("the picture of a plan", () => {
   test("stages stand behind what they read, and the rows are applied", () => {
@@ -44,4 +45,16 @@ describe("what another query would change", () => {
     const after = [{ name: "A", type: "VARCHAR" }, { name: "C", type: "DATE" }, { name: "D", type: "DATE" }];
     expect(comparedColumns(before, after).map((one) => [one.name, one.breaks])).toEqual([["B", true], ["A", true], ["D", false]]);
   });
+});
+
+test("the query of a table is what stands behind AS, and a dimension has none", () => {
+  expect(queryOf("create or replace dynamic table T(A) target_lag = '1 day' as SELECT 1 AS a;")).toBe("SELECT 1 AS a");
+  expect(queryOf("create dynamic table T lag = '1 day' as (WITH x AS (SELECT 1) SELECT * FROM x)")).toBe("(WITH x AS (SELECT 1) SELECT * FROM x)");
+  expect(queryOf("create or replace scd type 2 table T key (ID) sequence by at from changes;")).toBeNull();
+});
+
+test("relatives: each once, as near as it is, with the kind that the graph knows", () => {
+  const row = (name: string, distance: number): Record<string, string | number | null> => ({ source_object_database: "D", source_object_schema: "S", source_object_name: name, source_object_domain: "TABLE", distance });
+  const found = onceEach([row("RAW", 3), row("RAW", 2), row("SALES", 1), row("RAW", 5)], "source", new Map([[JSON.stringify(["D", "S", "SALES"]), "DYNAMIC_TABLE"]]));
+  expect(found.map((one) => [one["name"], one["kind"], one["distance"]])).toEqual([["SALES", "dynamic table", 1], ["RAW", "table", 2]]);
 });

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
 import { CompletionContext } from "@codemirror/autocomplete";
-import { ensureSyntaxTree } from "@codemirror/language";
 import { sql } from "@codemirror/lang-sql";
 import { EditorState } from "@codemirror/state";
 import { completer, namedQueries, resolved, statementAround, tablesIn, type Known } from "../src/sql/complete";
@@ -28,7 +27,6 @@ describe("completion", () => {
     const at = marked.indexOf("|");
     const doc = marked.replace("|", "");
     const state = EditorState.create({ doc, extensions: [sql({ dialect: SNOWMELT })] });
-    ensureSyntaxTree(state, doc.length, 5000);
     return statementAround(state, at).trim();
   };
   test.each([
@@ -42,7 +40,6 @@ describe("completion", () => {
   const offered = async (marked: string, explicit = false): Promise<string[] | null> => {
     const doc = marked.replace("|", "");
     const state = EditorState.create({ doc, extensions: [sql({ dialect: SNOWMELT })] });
-    ensureSyntaxTree(state, doc.length, 5000);
     const facts: Known = { ...known, columns: new Map([["SHOP.PUBLIC.ORDERS", [{ name: "TOTAL", type: "NUMBER" }, { name: "Paid on", type: "DATE" }]]]), functions: new Map([["TO_DATE", ""], ["BITXOR", ""]]) };
     const found = await completer(() => Promise.resolve(facts))(new CompletionContext(state, marked.indexOf("|"), explicit));
     return found ? found.options.map((option) => option.label) : null;

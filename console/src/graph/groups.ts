@@ -79,7 +79,14 @@ function place(group: Group, placed: Group[], wanted: number): void {
   group.y = tried.reduce((best, y) => (Math.abs(y - wanted) < Math.abs(best - wanted) ? y : best), tried[0] ?? wanted);
 }
 
-/** From node to node, in each layer on the way between the nodes that stand there, and not behind them. */
+/** Where a way passes a layer: as near to the height it has as the nodes there let it. */
+function passing(y: number, tops: number[]): number {
+  const free = (at: number): boolean => tops.every((top) => at <= top - ASIDE || at >= top + NODE.height + ASIDE);
+  const tried = [y, ...tops.flatMap((top) => [top - ASIDE, top + NODE.height + ASIDE])].filter(free);
+  return tried.reduce((best, at) => (Math.abs(at - y) < Math.abs(best - y) ? at : best), tried[0] ?? y);
+}
+
+/** From node to node, in each layer on the way between the nodes that stand there, and not behind them: it bends in the gaps. */
 function wayOf(from: Placed, to: Placed, columns: Map<number, number[]>): string {
   let [x, y] = [from.x + NODE.width, from.y + NODE.height / 2];
   let path = `M${x} ${y}`;
@@ -90,11 +97,9 @@ function wayOf(from: Placed, to: Placed, columns: Map<number, number[]>): string
     [x, y] = [nextX, nextY];
   };
   for (let layer = from.layer + 1; layer < to.layer; layer += 1) {
-    const wanted = y + (end - y) / (to.layer - layer + 1);
-    const hit = (columns.get(layer) ?? []).find((top) => wanted > top - ASIDE && wanted < top + NODE.height + ASIDE);
+    const next = passing(y, columns.get(layer) ?? []);
     const left = layer * STEP.x + PAD;
-    if (hit === undefined) continue;
-    bendTo(left, wanted < hit + NODE.height / 2 ? hit - ASIDE : hit + NODE.height + ASIDE);
+    if (next !== y) bendTo(left, next);
     x = left + NODE.width;
     path += ` H${x}`;
   }

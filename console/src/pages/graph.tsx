@@ -37,6 +37,10 @@ interface View { x: number; y: number; scale: number }
 /** Below this scale nobody can read a name: a node is a box in the colour of its state, and edges are one path. */
 const FAR = 0.4;
 const [FEW, READABLE] = [60, 0.5];
+/** Letters are larger on nodes that are drawn smaller, as far as there is room: [from this scale on, by so much]. */
+const LETTERS: [number, number][] = [[0.85, 1], [0.65, 1.35], [0, 1.7]];
+/** How many letters of a name and of its figures there is room for, beside the icon and without it. */
+const [NAME_ROOM, BARE_ROOM, SUB_ROOM] = [23, 27, 33];
 /** As much room around a node that was reached by keys. */
 const AROUND = 24;
 const GROUPS = "snowmelt.graph.groups";
@@ -45,15 +49,15 @@ const EdgePath = memo(function EdgePath({ d, flow, on }: { d: string; flow: bool
   return <path d={d} class={`edge${flow ? " flow" : ""}${on ? " on" : ""}`} />;
 });
 
-interface BoxProps { node: GraphNode; x: number; y: number; on: boolean; picked: boolean; far: boolean; reached: boolean; pick: (id: string) => void }
+interface BoxProps { node: GraphNode; x: number; y: number; on: boolean; picked: boolean; far: boolean; letters: number; reached: boolean; pick: (id: string) => void }
 
 /** From afar only a node's colour shows, and not its figures. */
 function looksSame(a: BoxProps, b: BoxProps): boolean {
   const same = a.node === b.node || (a.far && a.node.state === b.node.state && a.node.running === b.node.running);
-  return same && a.x === b.x && a.y === b.y && a.on === b.on && a.picked === b.picked && a.far === b.far && a.reached === b.reached && a.pick === b.pick;
+  return same && a.x === b.x && a.y === b.y && a.on === b.on && a.picked === b.picked && a.far === b.far && a.letters === b.letters && a.reached === b.reached && a.pick === b.pick;
 }
 
-const NodeBox = memo(function NodeBox({ node, x, y, on, picked, far, reached, pick }: BoxProps): JSX.Element {
+const NodeBox = memo(function NodeBox({ node, x, y, on, picked, far, letters, reached, pick }: BoxProps): JSX.Element {
   const name = `node ${node.state}${node.running ? " running" : ""}${on ? " on" : ""}${picked ? " picked" : ""}`;
   return (
     <g class={name} transform={`translate(${x} ${y})`} role="button" tabindex={reached ? 0 : -1} data-node={node.full_name} data-id={node.id}
@@ -61,9 +65,10 @@ const NodeBox = memo(function NodeBox({ node, x, y, on, picked, far, reached, pi
       onClick={() => pick(node.id)} onKeyDown={(event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); pick(node.id); } }}>
       <rect class="box" width={NODE.width} height={NODE.height} rx="8" />
       {far ? <title>{node.name}</title> : <>
-      <g class={`icon ${node.kind}`} transform="translate(12 12)"><Icon name={KIND_ICON[node.kind] ?? "table"} /></g>
-      <text x="36" y="25">{clip(node.name, 23)}</text>
-      <text x="12" y="47" class={`sub ${node.state === "late" ? "late" : ""}`}>{clip(subline(node), 33)}</text>
+      <title>{node.name}</title>
+      {letters > 1 ? null : <g class={`icon ${node.kind}`} transform="translate(12 12)"><Icon name={KIND_ICON[node.kind] ?? "table"} /></g>}
+      <text x={letters > 1 ? 12 : 36} y={letters > 1 ? 27 : 25}>{clip(node.name, letters > 1 ? Math.floor(BARE_ROOM / letters) : NAME_ROOM)}</text>
+      <text x="12" y={letters > 1 ? 50 : 47} class={`sub ${node.state === "late" ? "late" : ""}`}>{clip(subline(node), Math.floor(SUB_ROOM / letters))}</text>
       <circle class="state" cx={NODE.width - 14} cy="21" r="4" />
       </>}
     </g>
@@ -150,6 +155,9 @@ export function GraphPage(): JSX.Element {
   const [search, setSearch] = useState("");
   const [schema, setSchema] = useState("");
   const [picked, setPicked] = useState<string | null>(place.value.query.get("select"));
+  const asked = place.value.query.get("select");
+  // Also where the graph is open already: what the address names is chosen.
+  useEffect(() => { if (asked) setPicked(asked); }, [asked]);
   const [grouped, setGrouped] = useState(() => localStorage.getItem(GROUPS) !== "off");
   const [view, setView] = useState<View>({ x: 24, y: 24, scale: 1 });
   const stage = useRef<HTMLDivElement>(null);
@@ -273,6 +281,7 @@ export function GraphPage(): JSX.Element {
   const onWay = (edge: GraphEdge): boolean => !!around && (edge.source === picked || around.up.has(edge.source) || around.down.has(edge.source)) &&
     (edge.target === picked || around.up.has(edge.target) || around.down.has(edge.target)) && !(around.up.has(edge.target) && around.down.has(edge.source));
   const far = view.scale < FAR;
+  const letters = far ? 1 : LETTERS.find(([scale]) => view.scale >= scale)?.[1] ?? 1;
   // From afar only edges that stand out are elements of their own.
   const drawn = value.edges.filter((edge) => layout.paths.has(edgeKey(edge)) && (far ? flows(edge.target) || onWay(edge) : seen(edge.source) || seen(edge.target)));
   const first = wanted ? kept.find((one) => one.full_name.toLowerCase().includes(wanted)) : undefined;
@@ -312,13 +321,13 @@ export function GraphPage(): JSX.Element {
         onPointerUp={() => setTimeout(() => { drag.current = null; }, 0)}>
         {kept.length === 0 ? <Empty icon="graph" title="Nothing to draw yet">Tables and what is made from them show here.</Empty> : null}
         <svg class={`map${far ? " far" : ""}${focused ? " focused" : ""}${node ? " chosen" : ""}`} role="group" aria-label="Objects and how data flows between them">
-          <g transform={`translate(${view.x} ${view.y}) scale(${view.scale})`}>
+          <g transform={`translate(${view.x} ${view.y}) scale(${view.scale})`} style={{ "--letters": letters }}>
             {layout.frames ? <Frames frames={layout.frames} size={Math.min(24, Math.max(12, Math.round(12 / view.scale)))} /> : null}
             {far ? <path class="edge" d={plain} /> : null}
             {drawn.map((edge) => <EdgePath key={edgeKey(edge)} d={layout.paths.get(edgeKey(edge)) ?? ""} flow={flows(edge.target)} on={onWay(edge)} />)}
             {kept.map((one) => {
               const at = layout.nodes.get(one.id);
-              return at && seen(one.id) ? <NodeBox key={one.id} node={one} x={at.x} y={at.y} on={lit(one.id)} picked={one.id === picked} far={far} reached={one.id === tabbed} pick={pick} /> : null;
+              return at && seen(one.id) ? <NodeBox key={one.id} node={one} x={at.x} y={at.y} on={lit(one.id)} picked={one.id === picked} far={far} letters={letters} reached={one.id === tabbed} pick={pick} /> : null;
             })}
           </g>
         </svg>

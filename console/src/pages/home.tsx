@@ -86,7 +86,7 @@ function Arrived({ tables }: { tables: { name: string; rows: number }[] }): JSX.
 }
 
 function Recent({ rows }: { rows: Refresh[] }): JSX.Element {
-  if (rows.length === 0) return <Empty icon="refresh" title="No refresh in the last hour" />;
+  if (rows.length === 0) return <Empty icon="refresh" title="No refresh changed anything in the last hour" />;
   return (
     <div class="scroll-x">
       <table class="list">
@@ -147,7 +147,7 @@ export function Home(): JSX.Element {
           <div class="card figure">
             <div class="label">Rows that came in the last hour</div>
             <div class="value">{short(sum(value.ingest.rows))}</div>
-            <div class="note">{short(value.ingest.rows.at(-2) ?? 0)} in the last minute; {short(sum(value.rates.rows))} changed by refreshes</div>
+            <div class="note">{short(value.ingest.rows.at(-2) ?? 0)} in the last whole minute; {short(sum(value.rates.rows))} changed by refreshes</div>
           </div>
           <div class="card figure">
             <div class="label">Statements running</div>
@@ -165,8 +165,8 @@ export function Home(): JSX.Element {
           <Card title="Rows changed by refreshes, by minute"><Chart times={series.times} lines={series.rows} format={short} label="Rows changed by minute in the last hour" /></Card>
         </div>
         <div class="grid-2">
-          <Card title="Latest refreshes" body={false}><Recent rows={value.recent} /></Card>
-          <Card title="Cost by table, a day" body={false}>
+          <Card title="Latest refreshes that changed something" body={false}><Recent rows={value.recent} /></Card>
+          <Card title="Cost by table in the last day" more={<span class="faint">in credits</span>} body={false}>
             {value.costs?.tables.length ? (
               <div class="scroll-x"><table class="list">
                 <thead><tr><th>Table</th><th class="number">Cost</th><th class="number">As full refreshes</th><th><span class="visually-hidden">Share</span></th></tr></thead>

@@ -22,12 +22,13 @@ const column = (label: string, key: string, show?: (row: Row) => ComponentChildr
 const number = (label: string, key: string, say: (value: number | null) => string = count): ListColumn => ({ label, show: (row) => say(row[key] as number | null), by: (row) => row[key], right: true });
 const since = (label: string, key: string): ListColumn => column(label, key, (row) => <span class="muted">{ago(row[key])}</span>);
 const state = (key = "state"): ListColumn => column("State", key, (row) => (row[key] ? <Badge state={String(row[key])} /> : null));
-const home: ListColumn = { label: "Schema", show: (row) => <span class="muted">{row["database_name"]}.{row["schema_name"]}</span>, by: (row) => `${row["database_name"]}.${row["schema_name"]}` };
+const minor = (of: ListColumn): ListColumn => ({ ...of, minor: true });
+const home: ListColumn = { label: "Schema", minor: true, show: (row) => <span class="muted">{row["database_name"]}.{row["schema_name"]}</span>, by: (row) => `${row["database_name"]}.${row["schema_name"]}` };
 const fact = (label: string, value: Value | undefined, sql = false): Fact => ({ label, value, sql });
 const nodeOf = (kind: string, row: Row): Named => ({ kind, database: String(row["database_name"] ?? ""), schema: String(row["schema_name"] ?? ""), name: String(row["name"]), state: String(row["state"] ?? "") });
 
 function Runs({ node, of }: { node: Named; of: string }): JSX.Element {
-  const found = useAnswer(() => query(`SELECT * FROM TABLE("${node.database}".INFORMATION_SCHEMA.${of}_HISTORY(${of}_NAME => ?, RESULT_LIMIT => 100)) WHERE schema_name = ? LIMIT 20`, [node.name, node.schema]), [node.name]);
+  const found = useAnswer(() => query(`SELECT * FROM TABLE(${quoted(node.database ?? "")}.INFORMATION_SCHEMA.${of}_HISTORY(${of}_NAME => ?, RESULT_LIMIT => 100)) WHERE schema_name = ? LIMIT 20`, [node.name, node.schema]), [node.name]);
   useLive(["tasks"], found.again, 3000);
   if (found.error) return <Failure error={found.error} />;
   if (!found.value) return <Spinner />;
@@ -134,21 +135,32 @@ const TABLES: Kind = {
   columns: [
     home, column("Kind", "kind", (row) => <span class={`badge bare${row["kind"] === "dynamic table" ? " running" : ""}`}>{row["kind"]}</span>), state(),
     { label: "Behind", right: true, by: (row) => row["behind"], show: (row) => (typeof row["limit"] === "number" ? `${duration(row["behind"] as number | null)} of ${duration(row["limit"])}` : <span class="faint">–</span>) },
-    number("Rows", "rows"), number("Size", "bytes", bytes), column("Owner", "owner"), since("Created", "created_on"),
+    number("Rows", "rows"), number("Size", "bytes", bytes), minor(column("Owner", "owner")), minor(since("Created", "created_on")),
   ],
   facts: () => [],
 };
+/** Tasks and alerts with how their last run went: what the graph knows of each. */
+async function withRuns(sql: string): Promise<Row[]> {
+  const [rows, graph] = await Promise.all([query(sql), getJson<GraphData>("/graph")]);
+  const nodes = new Map(graph.nodes.map((node) => [keyOfRow({ database_name: node.database, schema_name: node.schema, name: node.name }), node]));
+  return rows.map((row) => { const node = nodes.get(keyOfRow(row)); return { ...row, last_run: node?.last_run ?? null, last_run_at: node?.last_run_at ?? null }; });
+}
+
+/** What makes a task run: its schedule, the tasks before it, or, without both, that its condition holds. */
+export const beginsBy = (row: Row): string => (row["schedule"] ? String(row["schedule"]) : row["predecessors"] && row["predecessors"] !== "[]" ? "after others" : row["condition"] ? "when there is something to do" : "by hand");
+const lastRun: ListColumn = { label: "Last run", by: (row) => row["last_run_at"], show: (row) => (row["last_run"] ? <><Badge state={String(row["last_run"])} /> <span class="muted">{ago(row["last_run_at"])}</span></> : <span class="faint">never</span>) };
+
 const TASKS: Kind = {
   title: "Tasks", page: "tasks", icon: "task", kind: "TASK", topics: ["tasks", "objects"], none: ["No tasks yet", "CREATE TASK runs a statement by schedule, or when a stream has data."],
-  ask: () => query("SHOW TASKS IN ACCOUNT"),
-  columns: [home, state(), column("Schedule", "schedule", (row) => row["schedule"] ?? <span class="faint">after others</span>), column("Warehouse", "warehouse"), since("Last committed", "last_committed_on")],
+  ask: () => withRuns("SHOW TASKS IN ACCOUNT"),
+  columns: [home, state(), { label: "Runs", by: beginsBy, show: (row) => (row["schedule"] ? row["schedule"] : <span class="muted">{beginsBy(row)}</span>) }, lastRun, minor(column("Warehouse", "warehouse"))],
   facts: (row) => [fact("Schedule", row["schedule"]), fact("When", row["condition"], true), fact("After", row["predecessors"] === "[]" ? null : row["predecessors"]), fact("Suspended because", row["last_suspended_reason"]), fact("Owner", row["owner"]), fact("Statement", row["definition"], true)],
   more: (node) => <Runs node={node} of="TASK" />,
 };
 const ALERTS: Kind = {
   title: "Alerts", page: "alerts", icon: "alert", kind: "ALERT", topics: ["tasks", "objects"], none: ["No alerts yet", "CREATE ALERT does something when a query has rows."],
-  ask: () => query("SHOW ALERTS IN ACCOUNT"),
-  columns: [home, state(), column("Schedule", "schedule"), column("Warehouse", "warehouse")],
+  ask: () => withRuns("SHOW ALERTS IN ACCOUNT"),
+  columns: [home, state(), column("Schedule", "schedule"), lastRun, minor(column("Warehouse", "warehouse"))],
   facts: (row) => [fact("If", row["condition"], true), fact("Then", row["action"], true), fact("Runbook", row["runbook"])],
   more: (node) => <Runs node={node} of="ALERT" />,
 };

@@ -7,6 +7,7 @@ import { useLive } from "../live";
 import { go, href, place } from "../router";
 import { who } from "../state";
 import { confirmed } from "../ui/dialog";
+import { optional } from "./table/shared";
 import { Beside, Detail, Listing, PickName, type ListColumn } from "../ui/listing";
 import { Action, Badge, Card, Empty, Failure, Head, Spinner, useAnswer } from "../ui/parts";
 
@@ -61,17 +62,18 @@ function OneUser({ row, roles, close, again }: { row: Row; roles: Row[]; close: 
 
 function OneRole({ name, users, close, again }: { name: string; users: Row[]; close: () => void; again: () => void }): JSX.Element {
   const rights = useAnswer(() => query(`SHOW GRANTS TO ROLE ${quoted(name)}`), [name]);
-  const holders = useAnswer(() => query(`SHOW GRANTS OF ROLE ${quoted(name)}`).catch((): Row[] => []), [name]);
+  const holders = useAnswer(() => optional(`SHOW GRANTS OF ROLE ${quoted(name)}`), [name]);
   const has = (holders.value ?? []).map((row) => ({ kind: String(row["granted_to"]).toUpperCase(), name: String(row["grantee_name"]) }));
   const changed = (): void => { holders.again(); again(); };
+  // On what stands below the name: there is room for two columns.
   const columns: ListColumn[] = [
-    { label: "Privilege", by: (row) => row["privilege"], show: (row) => row["privilege"] }, { label: "On", by: (row) => row["granted_on"], show: (row) => <span class="muted">{String(row["granted_on"]).toLowerCase().replaceAll("_", " ")}</span> },
-    { label: "Name", by: (row) => row["name"], show: (row) => <span title={String(row["name"])}>{row["name"]}</span> },
+    { label: "On", by: (row) => row["name"], show: (row) => <span title={String(row["name"])}>{row["name"]}<br /><span class="faint">{String(row["granted_on"]).toLowerCase().replaceAll("_", " ")}</span></span> },
+    { label: "Privilege", by: (row) => row["privilege"], show: (row) => row["privilege"] },
   ];
   return (
     <Detail title={name} close={close}>
       <section class="roles-of"><h3>Who has it</h3>
-        {!holders.value ? <Spinner /> : has.length ? <ul>{has.map((one) => (
+        {holders.error ? <Failure error={holders.error} /> : !holders.value ? <Spinner /> : has.length ? <ul>{has.map((one) => (
           <li key={one.kind + one.name}><span>{one.name} <span class="faint">{one.kind.toLowerCase()}</span></span>{one.kind === "USER" ? <Action label="Revoke" kind="small plain" ask={() => revoke(name, one.name)} done={`Revoked from ${one.name}.`} act={() => run(`REVOKE ROLE ${quoted(name)} FROM USER ${quoted(one.name)}`).then(changed)} /> : null}</li>
         ))}</ul> : <p class="muted">{name === "PUBLIC" ? "Everybody." : "Nobody."}</p>}
         {holders.value && name !== "PUBLIC" ? <Give label="Grant it to a user" names={users.map(nameOf).filter((user) => !has.some((one) => one.kind === "USER" && one.name === user))} give={(user) => run(`GRANT ROLE ${quoted(name)} TO USER ${quoted(user)}`).then(changed)} /> : null}
@@ -94,18 +96,19 @@ export function People(): JSX.Element {
   const role = kind === "role" ? roles.value?.find((row) => nameOf(row) === name) : undefined;
   const userColumns: ListColumn[] = [
     { label: "User", by: nameOf, show: (row) => <span class="named"><PickName name={nameOf(row)} picked={user === row} pick={() => pick("user", nameOf(row))} />{nameOf(row) === who.value?.user ? <span class="faint">you</span> : null}</span> },
-    { label: "State", by: (row) => row["disabled"], show: (row) => <Badge state={isDisabled(row) ? "disabled" : "active"} /> }, { label: "Default role", by: (row) => row["default_role"], show: (row) => row["default_role"] },
+    { label: "State", by: (row) => row["disabled"], show: (row) => <Badge state={isDisabled(row) ? "disabled" : "active"} /> }, { label: "Default role", minor: true, by: (row) => row["default_role"], show: (row) => row["default_role"] },
     { label: "Logs in with", by: waysOf, show: (row) => <span class="muted">{waysOf(row)}</span> }, { label: "Last log-in", by: (row) => row["last_success_login"], show: (row) => <span class="muted">{ago(row["last_success_login"])}</span> },
   ];
   const roleColumns: ListColumn[] = [
     { label: "Role", by: nameOf, show: (row) => <PickName name={nameOf(row)} picked={role === row} pick={() => pick("role", nameOf(row))} /> },
-    ...([["Users", "assigned_to_users"], ["Granted to roles", "granted_to_roles"], ["Has roles", "granted_roles"]] as const).map(([label, key]): ListColumn => ({ label, right: true, by: (row) => row[key], show: (row) => row[key] })),
+    ...([["Users", "assigned_to_users"], ["Granted to roles", "granted_to_roles"], ["Has roles", "granted_roles"]] as const).map(([label, key]): ListColumn => ({ label, right: true, minor: key !== "assigned_to_users", by: (row) => row[key], show: (row) => row[key] })),
     { label: "Owner", by: (row) => row["owner"], show: (row) => <span class="muted">{row["owner"]}</span> }, { label: "Comment", by: (row) => row["comment"], show: (row) => <span class="muted">{row["comment"]}</span> },
   ];
   return (
     <>
       <Head title="Users and roles" />
       <div class="content">
+        {name && users.value && roles.value && !user && !role ? <p class="muted">{name} does not exist, or your role may not know of it.</p> : null}
         <Beside detail={user ? <OneUser row={user} roles={roles.value ?? []} close={() => pick("user", null)} again={again} key={`u${name}`} />
           : role ? <OneRole name={nameOf(role)} users={users.value ?? []} close={() => pick("role", null)} again={again} key={`r${name}`} /> : null}>
           <div style={{ display: "grid", gap: "16px" }}>

@@ -76,7 +76,7 @@ function Begin({ name }: { name: string }): JSX.Element {
   const [given, setGiven] = useState<Record<string, string>>({});
   const [refused, setRefused] = useState<unknown>(null);
   const [busy, setBusy] = useState(false);
-  if (!value) return error ? <div class="content"><Failure error={error} /></div> : <Spinner />;
+  if (!value) return error ? <><Head title="Playbooks" crumbs={<a href={href("playbooks")}>All playbooks</a>} /><div class="content"><Failure error={error} /></div></> : <Spinner />;
   const begin = async (event: Event): Promise<void> => {
     event.preventDefault();
     setBusy(true);
@@ -153,7 +153,7 @@ function Said({ line }: { line: Line }): JSX.Element {
 function OneRun({ run }: { run: string }): JSX.Element {
   const { value, error, again } = useAnswer(() => getJson<Run>(`/runs/${encodeURIComponent(run)}`), [run]);
   useLive(["runs"], again, 500);
-  if (!value) return error ? <div class="content"><Failure error={error} /></div> : <Spinner />;
+  if (!value) return error ? <><Head title="Playbooks" crumbs={<a href={href("playbooks")}>All playbooks</a>} /><div class="content"><Failure error={error} /></div></> : <Spinner />;
   const send = (body: Record<string, unknown>): Promise<unknown> => postJson(`/runs/${encodeURIComponent(run)}`, body).then(again);
   const ended = value.status === "finished" || value.status === "aborted";
   return (

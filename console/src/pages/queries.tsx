@@ -86,7 +86,7 @@ export function Queries(): JSX.Element {
   const columns: ListColumn[] = [
     { label: "Statement", by: (row) => row["query_text"], show: (row) => <PickName mono name={String(row["query_text"]).replaceAll(/\s+/g, " ").slice(0, 160)} picked={chosen === row} pick={() => pick(keyOf(row))} /> },
     { label: "State", by: stateOf, show: (row) => <Badge state={isRunning(row) ? "running" : stateOf(row)}>{stateOf(row)}</Badge> },
-    { label: "User", by: (row) => row["user_name"], show: (row) => row["user_name"] }, { label: "Role", by: (row) => row["role_name"], show: (row) => <span class="muted">{row["role_name"]}</span> },
+    { label: "User", minor: true, by: (row) => row["user_name"], show: (row) => row["user_name"] }, { label: "Role", minor: true, by: (row) => row["role_name"], show: (row) => <span class="muted">{row["role_name"]}</span> },
     { label: "Rows", right: true, by: (row) => row["rows_produced"], show: (row) => count(row["rows_produced"] as number | null) },
     { label: "Took", right: true, by: took, show: (row) => duration(took(row)) },
     { label: "Began", by: (row) => row["start_time"], show: (row) => <span class="muted" title={dayAndClock(row["start_time"])}>{ago(row["start_time"])}</span> },

@@ -1,9 +1,9 @@
 import "./table.css";
 import "./home.css";
 import type { JSX } from "preact";
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import { quoted, run, type Row, type Value } from "../api";
-import { ago, bytes, dayAndClock, duration, money } from "../format";
+import { ago, bytes, count, dayAndClock, duration, money } from "../format";
 import { deeds, fullName, perform, qualified, type Named } from "../graph/actions";
 import { useLive } from "../live";
 import { href, place } from "../router";
@@ -12,6 +12,7 @@ import { Action, Badge, Card, Empty, Failure, Head, Icon, KIND_WORD, Spinner, us
 import { Changes } from "./changes";
 import { Prove } from "./prove";
 import { Lineage } from "./table/lineage";
+import { RelativeLink, relatives } from "./table/relatives";
 import { Columns, Figures, Preview } from "./table/overview";
 import { Plan, WhatIf } from "./table/plan";
 import { ranPlan } from "./table/planpicture";
@@ -36,13 +37,13 @@ async function loadHead(node: Named): Promise<{ kind: string; row: Row }> {
 function Governance({ node, kind }: { node: Named; kind: string }): JSX.Element {
   const grants = useAnswer(() => optional(`SHOW GRANTS ON ${kind === "VIEW" ? "VIEW" : kind === "STREAM" ? "STREAM" : "TABLE"} ${qualified(node)}`), [node.name]);
   const contracts = useAnswer(() => optional("SHOW CONTRACTS IN ACCOUNT"), [node.name]);
-  const readers = useAnswer(() => optional("SELECT DISTINCT target_object_schema || '.' || target_object_name AS name, target_object_domain AS domain, distance FROM TABLE(SNOWFLAKE.CORE.GET_LINEAGE(?, 'TABLE', 'DOWNSTREAM', 5)) ORDER BY distance, name", [qualified(node)]), [node.name]);
+  const readers = useAnswer(() => relatives(node, "DOWNSTREAM"), [node.name]);
   const mine = contracts.value?.filter((row) => String(row["attached_to"] ?? "").split(", ").includes(fullName(node)));
   return (
     <div class="grid-2">
-      <Card title="Grants" body={false}><List rows={grants.value} empty="No grants" columns={[["privilege", "Privilege"], ["grantee_name", "Granted to"], ["granted_by", "By"]]} /></Card>
-      <Card title="Contract" body={false}><List rows={mine} empty="No contract is attached" columns={[["name", "Contract"], ["version", "Version"], ["compatibility", "Compatibility"], ["consumers", "Consumers"]]} /></Card>
-      <Card title="Who would be hit by a change" body={false}><List rows={readers.value} empty="Nothing here reads it" columns={[["name", "Object"], ["domain", "Kind", (text) => String(text).toLowerCase()], ["distance", "Steps"]]} /></Card>
+      <Card title="Grants" body={false}><List of={grants} empty="No grants" columns={[["privilege", "Privilege"], ["grantee_name", "Granted to"], ["granted_by", "By"]]} /></Card>
+      <Card title="Contract" body={false}><List of={{ value: mine, error: contracts.error }} empty="No contract is attached" columns={[["name", "Contract"], ["version", "Version"], ["compatibility", "Compatibility"], ["consumers", "Consumers"]]} /></Card>
+      <Card title="Who would be hit by a change" body={false}><List of={readers} empty="Nothing here reads it" columns={[["name", "Object", (_, one) => <RelativeLink of={one} />], ["kind", "Kind"], ["distance", "Steps"]]} /></Card>
     </div>
   );
 }
@@ -60,9 +61,9 @@ function Cost({ node }: { node: Named }): JSX.Element {
   return (
     <>
       <div class="grid-4">
-        {figure("Cost in the last day", money(Number(value["cost_per_day"])), "credits at their price")}
-        {figure("As full refreshes", value["full_cost_per_day"] === null ? "–" : money(Number(value["full_cost_per_day"])), "had each one computed all rows")}
-        {figure("Refreshes in the last day", Number(value["refreshes_per_day"]).toFixed(1), `${Number(value["idle_refreshes_per_day"]).toFixed(1)} found nothing`)}
+        {figure("Cost in the last day", money(Number(value["cost_per_day"])), "in credits of its warehouse")}
+        {figure("As full refreshes", value["full_cost_per_day"] === null ? "–" : money(Number(value["full_cost_per_day"])), "if each had computed all rows")}
+        {figure("Refreshes in the last day", count(Math.round(Number(value["refreshes_per_day"]))), `${count(Math.round(Number(value["idle_refreshes_per_day"])))} found nothing`)}
         {figure("Scanned in the last day", bytes(Number(value["bytes_scanned_per_day"])), `${duration(Number(value["spark_seconds_per_day"]))} of compute`)}
       </div>
       {advice.length ? <Card title="What would make it cheaper"><ul>{advice.map((one, index) => <li key={index}>{typeof one === "string" ? one : Object.values(one as object).join(": ")}</li>)}</ul></Card> : null}
@@ -88,6 +89,8 @@ export function TablePage(): JSX.Element {
   const ran = useMemo(() => (byChanges ? ranPlan(byChanges.details) : null), [byChanges?.query_id]);
   const again = (): void => { head.again(); refreshes.again(); };
   useLive(["refreshes", "rows", "objects", "time"], again, 3000);
+  // In a narrow window the tabs are wider than it: the chosen one is seen.
+  useEffect(() => { document.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" }); }, [tab, kind]);
   if (!head.value) return head.error ? <div class="content"><Failure error={head.error} /></div> : <Spinner />;
   if (kind === "NONE") return <Empty icon="table" title={`${name} does not exist, or your role may not know of it`} />;
   const row = head.value.row;
@@ -115,14 +118,14 @@ export function TablePage(): JSX.Element {
             <Figures node={node} row={row} />
             <div class="two">
               <div style={{ display: "grid", gap: "16px" }}><Preview node={node} /><Columns node={node} /></div>
-              <Card title="Definition" body={false}><Sql text={ddl.value ?? ""} label="Definition" /></Card>
+              <Card title="Definition" body={false}>{ddl.error ? <div class="body"><Failure error={ddl.error} /></div> : ddl.value === undefined ? <Spinner /> : ddl.value ? <Sql text={ddl.value} label="Definition" /> : <Empty title="Your role may not see it" />}</Card>
             </div>
           </>
         ) : null}
         {tab === "refreshes" ? refreshes.error ? <Failure error={refreshes.error} /> : refreshes.value ? <Refreshes node={node} refreshes={refreshes.value} lag={lagSeconds(row["target_lag"])} mode={mode} /> : <Spinner /> : null}
-        {tab === "changes" ? inspected ? <Changes node={node} query={inspected.query_id} about={`The refresh of ${dayAndClock(inspected.at)}: ${inspected.action.toLowerCase().replace("_", " ")}.`} key={inspected.query_id} /> : refreshes.value ? <Card><Empty icon="refresh" title="No refresh changed anything yet" /></Card> : <Spinner /> : null}
+        {tab === "changes" ? inspected ? <Changes node={node} query={inspected.query_id} about={`The refresh of ${dayAndClock(inspected.at)}: ${inspected.action.toLowerCase().replace("_", " ")}.`} key={inspected.query_id} /> : refreshes.error ? <Failure error={refreshes.error} /> : refreshes.value ? <Card><Empty icon="refresh" title="No refresh changed anything yet" /></Card> : <Spinner /> : null}
         {steps}
-        {tab === "whatif" && ddl.value ? <WhatIf node={node} ddl={ddl.value} key={ddl.value} /> : null}
+        {tab === "whatif" ? ddl.error ? <Failure error={ddl.error} /> : ddl.value === undefined ? <Spinner /> : <WhatIf node={node} ddl={ddl.value} key={ddl.value} /> : null}
         {tab === "lineage" ? <Lineage node={node} /> : null}
         {tab === "quality" ? <Quality node={node} /> : null}
         {tab === "travel" ? <Travel node={node} /> : null}

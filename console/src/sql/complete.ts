@@ -1,6 +1,6 @@
 /** What can stand at a place in SQL: objects, the columns of the tables that the statement names, functions, words. */
 import type { Completion, CompletionContext, CompletionResult } from "@codemirror/autocomplete";
-import { syntaxTree } from "@codemirror/language";
+import { ensureSyntaxTree, syntaxTree } from "@codemirror/language";
 import type { EditorState } from "@codemirror/state";
 import { KEYWORDS, TYPES } from "./words";
 
@@ -38,13 +38,19 @@ export function resolved(parts: string[], known: Known): string | null {
   return known.objects.has(whole) ? whole : null;
 }
 
+const PATIENCE_MS = 200;
+
+/** The whole text as the language reads it. The editor reads on when there is time; who asks now needs it now. */
+const read = (state: EditorState): ReturnType<typeof syntaxTree> => ensureSyntaxTree(state, state.doc.length, PATIENCE_MS) ?? syntaxTree(state);
+
 /** The statement around a position, as the language reads it: a `;` within a string or a comment ends nothing. */
 export function statementAround(state: EditorState, position: number): string {
-  let node = syntaxTree(state).resolveInner(position, -1);
+  const tree = read(state);
+  let node = tree.resolveInner(position, -1);
   while (node.parent && node.name !== "Statement") node = node.parent;
   if (node.name === "Statement") return state.sliceDoc(node.from, node.to);
   // Behind the last statement, or where none has begun.
-  const before = syntaxTree(state).resolveInner(position, -1).childBefore(position);
+  const before = tree.resolveInner(position, -1).childBefore(position);
   const text = before?.name === "Statement" ? state.sliceDoc(before.from, position) : "";
   return text.trimEnd().endsWith(";") ? "" : text;
 }
@@ -100,7 +106,7 @@ function spelled(option: Completion, typed: string): Completion {
 /** Waits for what is known: a list that opens earlier would stay without tables and columns. */
 export function completer(known: () => Promise<Known>): (context: CompletionContext) => Promise<CompletionResult | null> {
   return async (context) => {
-    if (SILENT.has(syntaxTree(context.state).resolveInner(context.pos, -1).name)) return null;
+    if (SILENT.has(read(context.state).resolveInner(context.pos, -1).name)) return null;
     const facts = await known();
     if (context.aborted) return null;
     const statement = statementAround(context.state, context.pos);

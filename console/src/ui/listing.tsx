@@ -11,9 +11,13 @@ export interface ListColumn {
   /** What rows are sorted by; the column is not sorted by without it. */
   by?: (row: Row) => Value | undefined;
   right?: boolean;
+  /** What there is no room for in a narrow window. */
+  minor?: boolean;
 }
 
 interface Order { label: string; down: boolean }
+
+const classOf = (column: ListColumn, base: string): string => (column.minor ? `${base} minor` : base);
 
 const FIRST = 200;
 
@@ -45,7 +49,7 @@ export function Listing({ rows, columns, keyOf, picked, pick, label }: {
     <>
       <div class="scroll-x"><table class="list" aria-label={label}>
         <thead><tr>{columns.map((column) => (
-          <th key={column.label} class={column.right ? "number" : ""} aria-sort={order?.label === column.label ? (order.down ? "descending" : "ascending") : undefined}>
+          <th key={column.label} class={classOf(column, column.right ? "number" : "")} aria-sort={order?.label === column.label ? (order.down ? "descending" : "ascending") : undefined}>
             {column.by ? <button type="button" class="sort" onClick={() => sort(column.label)}>{column.label}<span aria-hidden="true">{order?.label === column.label ? (order.down ? "↓" : "↑") : ""}</span></button>
               : column.label ? column.label : <span class="visually-hidden">Actions</span>}
           </th>
@@ -54,7 +58,7 @@ export function Listing({ rows, columns, keyOf, picked, pick, label }: {
           const key = keyOf(row);
           return (
             <tr key={key} class={pick ? `pickable${picked === key ? " lit" : ""}` : ""} onClick={pick ? () => pick(key) : undefined}>
-              {columns.map((column) => <td key={column.label} class={column.right ? "number" : "clip ellipsis"}>{column.show(row)}</td>)}
+              {columns.map((column) => <td key={column.label} class={classOf(column, column.right ? "number" : "clip ellipsis")}>{column.show(row)}</td>)}
             </tr>
           );
         })}</tbody>

@@ -135,7 +135,8 @@ interface Answer<T> { of: unknown[]; value: T | undefined; error: unknown }
 
 /**
  * What an asynchronous question answered. Asked again by `again`, the old answer stays until the new one is there;
- * the answer for other inputs is never shown for these.
+ * the answer for other inputs is never shown for these. While one is under way no second one is asked: a server that
+ * answers slower than things change would get more and more of them.
  */
 export function useAnswer<T>(ask: () => Promise<T>, inputs: unknown[]): {
   value: T | undefined; error: unknown; again: () => void; busy: boolean;
@@ -144,17 +145,29 @@ export function useAnswer<T>(ask: () => Promise<T>, inputs: unknown[]): {
   const [busy, setBusy] = useState(true);
   const [turn, setTurn] = useState(0);
   const latest = useRef(0);
+  const under = useRef<"way" | "way, and asked again" | null>(null);
   const isOf = (one: Answer<T> | null): one is Answer<T> => one !== null && one.of.every((input, index) => Object.is(input, inputs[index]));
   useEffect(() => {
     const mine = ++latest.current;
     setBusy(true);
+    under.current = "way";
+    const settled = (found: (before: Answer<T> | null) => Answer<T>): void => {
+      if (mine !== latest.current) return;
+      setAnswer(found);
+      setBusy(false);
+      if (under.current !== "way") setTurn((before) => before + 1);
+      under.current = null;
+    };
     ask().then(
-      (value) => { if (mine === latest.current) { setAnswer({ of: inputs, value, error: undefined }); setBusy(false); } },
-      (error: unknown) => { if (mine === latest.current) { setAnswer((before) => ({ of: inputs, value: isOf(before) ? before.value : undefined, error })); setBusy(false); } },
+      (value) => settled(() => ({ of: inputs, value, error: undefined })),
+      (error: unknown) => settled((before) => ({ of: inputs, value: isOf(before) ? before.value : undefined, error })),
     );
     return () => { latest.current += 1; };
   }, [...inputs, turn]);
-  const again = useCallback(() => setTurn((before) => before + 1), []);
+  const again = useCallback(() => {
+    if (under.current) under.current = "way, and asked again";
+    else setTurn((before) => before + 1);
+  }, []);
   const found = isOf(answer) ? answer : null;
   return { value: found?.value, error: found?.error, busy, again };
 }

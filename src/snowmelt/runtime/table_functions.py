@@ -164,7 +164,7 @@ class QueryingStatement(spilling.SpillingStatement, EvaluatingStatement, Protoco
 
 def call(run: QueryingStatement, state: StateReader, name: str, arguments: dict[str, exp.Expr]) -> Relation:
     """The relation that a call in FROM means. Raises the unknown-function error, naming the nearest function."""
-    *schema, last = name.split(".")
+    *schema, last = split_name(name) or (name,)
     if last == "RESULT_SCAN" and not schema:
         return _result_scan(run, arguments)
     in_core = schema == _CORE

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from snowmelt.core import errors
 from snowmelt.core.lazy import lazy_imports
-from snowmelt.core.names import split_name
+from snowmelt.core.names import quote, split_name
 from snowmelt.core.types import DataType
 from snowmelt.sql import routines, table_calls
 from snowmelt.sql.binders import BindsExpressions, BindsQueries
@@ -286,11 +286,8 @@ class SourceBinder:
     def _table_function(self, call: exp.Expr, node: exp.Expr) -> exp.Expr:
         parts: list[str] = []
         while isinstance(call, exp.Dot):
-            parts = (
-                [part.name.upper() for part in call.this.flatten()]
-                if isinstance(call.this, exp.Dot)
-                else [fold_identifier(call.this)]
-            )
+            path = call.this.flatten() if isinstance(call.this, exp.Dot) else (call.this,)
+            parts = [fold_identifier(part) for part in path]
             call = call.expression
         window = call if isinstance(call, exp.Window) else None
         call = window.this if window is not None else call
@@ -315,7 +312,7 @@ class SourceBinder:
         found = self.queries.environment.relations.routine((*parts, name))
         if found:
             return self._routine(found, call, node)
-        relation = self.queries.environment.relations.table_function(".".join((*parts, name)), arguments)
+        relation = self.queries.environment.relations.table_function(".".join(map(quote, (*parts, name))), arguments)
         return self._relation(relation, node, ())
 
     def _routine(self, found: list[ScalarRoutine], call: exp.Anonymous, node: exp.Expr) -> exp.Expr:

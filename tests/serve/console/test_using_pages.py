@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.serve.callers import PASSWORD, Serving
 from tests.serve.console.browser import opened
@@ -112,6 +112,36 @@ def test_a_broken_connection_is_told_and_mended(browser: Browser, shop: Serving)
         log_in(page)
         page.context.clear_cookies()
         expect(page.get_by_role("heading", name="Log in to Snowmelt")).to_be_visible()
+
+
+def test_a_slow_server_is_asked_one_thing_at_a_time(page: Page) -> None:
+    """Pages ask again when something changes, and not while the server still thinks about the answer before."""
+    expect(page.get_by_role("heading", name="Home")).to_be_visible()
+    held: list[Route] = []
+    page.clock.install()
+    page.route("**/api/v1/console/home", held.append)
+    # What is late is asked for every 20 seconds.
+    page.clock.run_for(150_000)
+    assert len(held) == 1
+    page.unroute("**/api/v1/console/home")
+    with page.expect_response("**/api/v1/console/home"):
+        held[0].continue_()
+
+
+def test_a_server_that_is_gone_is_told_and_nothing_is_called_missing(browser: Browser, shop: Serving) -> None:
+    with opened(browser, shop.url) as page:
+        log_in(page)
+        visit(page, "#/table/SHOP/MARTS/REVENUE")
+        expect(page.get_by_role("heading", name="REVENUE")).to_be_visible()
+        page.route("**/api/v1/console/statements*", lambda route: route.fulfill(status=503, json={}))
+        for tab in ("governance", "quality", "lineage", "travel", "plan"):
+            visit(page, f"#/table/SHOP/MARTS/REVENUE/{tab}")
+            expect(page.locator("main .error").first).to_contain_text("The server answered 503.")
+            for claim in ("No grants", "No contract", "Nothing reads it", "No checks", "does not exist"):
+                expect(page.locator("main").get_by_text(claim)).to_have_count(0)
+        visit(page, "#/table/SHOP/MARTS/DAILY")
+        expect(page.locator("main .error")).to_be_visible()
+        expect(page.locator("main").get_by_text("does not exist")).to_have_count(0)
 
 
 def test_names_in_any_case_are_told_apart(page: Page, shop: Serving) -> None:

@@ -17,6 +17,11 @@ export function comparedColumns(before: { name: string; type: string }[], after:
   ];
 }
 
+/** The query in the text of CREATE DYNAMIC TABLE; null where there is none, as in that of a dimension. */
+export function queryOf(ddl: string): string | null {
+  return /\bAS\b\s*((?:\(\s*)*(?:SELECT|WITH)\b[\s\S]*?);?\s*$/i.exec(ddl)?.[1] ?? null;
+}
+
 const columnsOf = async (sql: string): Promise<{ name: string; type: string }[]> => ((await run(sql)).columns ?? []).map(({ name, type }) => ({ name, type }));
 
 export async function consequences(node: Named, definition: string): Promise<Consequences> {

@@ -3,10 +3,10 @@ import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { query, run, type Row, type Value } from "../../api";
 import { fullName, qualified, type Named } from "../../graph/actions";
-import { href } from "../../router";
 import { Diagram } from "../../ui/diagram";
 import { Card, Empty, Failure, Spinner, useAnswer } from "../../ui/parts";
-import { List, optional } from "./shared";
+import { RelativeLink, relatives } from "./relatives";
+import { List } from "./shared";
 
 interface End { object: string; domain: string; column: string | null }
 interface Flow { source: End; target: End; influences: string[] }
@@ -42,10 +42,9 @@ function ColumnLineage({ node, column }: { node: Named; column: string }): JSX.E
 }
 
 export function Lineage({ node }: { node: Named }): JSX.Element {
-  const ask = (way: string) => () => optional(`SELECT * FROM TABLE(SNOWFLAKE.CORE.GET_LINEAGE(?, 'TABLE', '${way}', 5))`, [qualified(node)]);
-  const up = useAnswer(ask("UPSTREAM"), [node.name]);
-  const down = useAnswer(ask("DOWNSTREAM"), [node.name]);
-  const link = (end: string) => (_: Value, row: Row) => row[`${end}_object_schema`] ? <a class="link" href={href("table", String(row[`${end}_object_database`]), String(row[`${end}_object_schema`]), String(row[`${end}_object_name`]))}>{row[`${end}_object_name`]}</a> : row[`${end}_object_name`];
+  const up = useAnswer(() => relatives(node, "UPSTREAM"), [node.name]);
+  const down = useAnswer(() => relatives(node, "DOWNSTREAM"), [node.name]);
+  const shown = [["name", "Object", (_: Value, row: Row) => <RelativeLink of={row} />], ["kind", "Kind"], ["distance", "Steps"]] as [string, string][];
   const columns = useAnswer(() => query(`DESCRIBE TABLE ${qualified(node)}`), [node.name]);
   const [column, setColumn] = useState("");
   return (
@@ -55,8 +54,8 @@ export function Lineage({ node }: { node: Named }): JSX.Element {
       {column ? <ColumnLineage node={node} column={column} key={column} /> : <div class="body muted">Where its values come from, what decides them, and what they flow into.</div>}
     </Card>
     <div class="grid-2">
-      <Card title="Made from" body={false}><List rows={up.value} empty="Nothing: it is a source" columns={[["source_object_name", "Object", link("source")], ["source_object_domain", "Kind", (text) => String(text).toLowerCase()], ["distance", "Steps"]]} /></Card>
-      <Card title="Read by" body={false}><List rows={down.value} empty="Nothing reads it" columns={[["target_object_name", "Object", link("target")], ["target_object_domain", "Kind", (text) => String(text).toLowerCase()], ["distance", "Steps"]]} /></Card>
+      <Card title="Made from" body={false}><List of={up} empty="Nothing: it is a source" columns={shown} /></Card>
+      <Card title="Read by" body={false}><List of={down} empty="Nothing reads it" columns={shown} /></Card>
     </div>
     </>
   );

@@ -69,8 +69,7 @@ async function streamColumns(node: Named): Promise<Row[]> {
 export function Columns({ node }: { node: Named }): JSX.Element {
   // A stream has the columns of what it is on, and three of its own.
   const { value, error } = useAnswer(() => (node.kind === "STREAM" ? streamColumns(node) : query(`DESCRIBE TABLE ${qualified(node)}`)), [node.name, node.kind]);
-  if (error) return <Failure error={error} />;
-  return <Card title="Columns" body={false}><List rows={value} empty="No columns" columns={[
+  return <Card title="Columns" body={false}><List of={{ value, error }} empty="No columns" columns={[
     ["name", "Name", (name) => <b style={{ fontWeight: 540 }}>{name}</b>], ["type", "Type", (type) => <code>{typeName(String(type))}</code>], ["null?", "Nulls", (yes) => (yes === "Y" ? "allowed" : "never")],
     ["default", "Default", (text) => (text ? <code>{text}</code> : "")], ["comment", "Comment"],
   ]} /></Card>;

@@ -1,14 +1,14 @@
 /** How a dynamic table is refreshed, as a picture and step by step; and how it would be with another query. */
 import type { ComponentChildren, JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { query, type Row } from "../../api";
+import { query, statements, type Row } from "../../api";
 import { duration } from "../../format";
 import { qualified, type Named } from "../../graph/actions";
 import { Editor, type EditorHandle } from "../../sql/editor";
 import { Sql } from "../../sql/shown";
 import { Diagram } from "../../ui/diagram";
 import { Badge, Card, Empty, Failure, Spinner, useAnswer } from "../../ui/parts";
-import { consequences, type Consequences } from "./consequences";
+import { consequences, queryOf, type Consequences } from "./consequences";
 import { drawnPlan, ranPicture, type RanPlan, type Step } from "./planpicture";
 
 function PlanPicture({ steps }: { steps: Step[] }): JSX.Element {
@@ -34,12 +34,25 @@ function Steps({ steps }: { steps: Step[] }): JSX.Element {
       {steps.map((one, index) => (
         <li key={index}>
           <span class="dot">{index + 1}</span>
-          <div class="step"><strong>{one.step}</strong>{/\bSELECT\b/.test(one.text) ? <Sql text={one.text} label={one.step} /> : <span class="muted">{one.text}</span>}</div>
+          <div class="step"><strong>{one.step}</strong>{isSql(one) ? <Sql text={one.text} label={one.step} /> : <span class="muted">{one.text}</span>}</div>
         </li>
       ))}
     </ol>
   );
 }
+
+/** What is said in a few words stands there; the SQL of the stages, which is for who looks for a cause, behind a click. */
+function Facts({ steps }: { steps: Step[] }): JSX.Element {
+  const told = steps.filter((one) => !isSql(one));
+  return (
+    <>
+      <Steps steps={told} />
+      {told.length < steps.length ? <details><summary class="muted">The SQL of each stage</summary><div style={{ marginTop: "12px" }}><Steps steps={steps.filter(isSql)} /></div></details> : null}
+    </>
+  );
+}
+
+const isSql = (one: Step): boolean => /\bSELECT\b/.test(one.text);
 
 const toSteps = (rows: Row[]): Step[] => rows.map((row) => ({ step: String(row["step"] ?? ""), text: String(row["text"] ?? "") }));
 
@@ -62,7 +75,8 @@ export function WhatIf({ node, ddl }: { node: Named; ddl: string }): JSX.Element
   const [felt, setFelt] = useState<Consequences | null>(null);
   const [error, setError] = useState<unknown>(null);
   const [busy, setBusy] = useState(false);
-  const body = /\bAS\b\s*((?:SELECT|WITH)\b[\s\S]*?);?\s*$/i.exec(ddl)?.[1] ?? "SELECT 1";
+  const asked = useAnswer(async () => queryOf((await statements.split(ddl))[0]?.text ?? ddl), [ddl]);
+  const body = asked.value ?? "";
   const ask = async (): Promise<void> => {
     setBusy(true);
     setError(null);
@@ -77,6 +91,9 @@ export function WhatIf({ node, ddl }: { node: Named; ddl: string }): JSX.Element
     }
     setBusy(false);
   };
+  if (asked.error) return <Failure error={asked.error} />;
+  if (asked.value === undefined) return <Spinner />;
+  if (asked.value === null) return <Card><Empty icon="dynamic" title="It has no query of its own">{/^\s*create\s+(or\s+replace\s+)?scd\b/i.test(ddl) ? "A slowly changing dimension is kept by its key and its sequence. CREATE OR REPLACE SCD TABLE changes them." : "Your role may not see its definition."}</Empty></Card>;
   const incremental = steps?.[0]?.text.includes("INCREMENTAL") ?? false;
   return (
     <>
@@ -106,7 +123,7 @@ export function Plan({ node, ran, children }: { node: Named; ran: RanPlan | null
     <>
       <Card title="How a refresh is computed">{ran ? <RanPicture ran={ran} /> : value ? <PlanPicture steps={value} /> : <Spinner />}</Card>
       <div class="two">
-        <Card title="Steps, for changes of every kind in every source">{value ? <Steps steps={value} /> : <Spinner />}</Card>
+        <Card title="Steps, for changes of every kind in every source">{value ? <Facts steps={value} /> : <Spinner />}</Card>
         {children}
       </div>
     </>

@@ -122,15 +122,26 @@ class Shell:
         return list(self._history.get_strings())
 
     def run_sql(self, text: str, shown: Callable[[Result], Result] = lambda result: result) -> None:
-        """Runs statements, and shows of each result what `shown` gives."""
-        for statement in split_statements(text):
+        """Runs statements, and shows of each result what `shown` gives. What ends one ends all."""
+        statements = list(split_statements(text))
+        for number, statement in enumerate(statements, 1):
             try:
                 self._run(statement, shown)
             except SnowmeltError as error:
                 where = pointed(text, error.message)
                 if where is not None:
                     self._console.print(where, style="dim", markup=False, highlight=False, no_wrap=True)
+                self._tell_left_out("failed", number, len(statements))
                 raise
+            except KeyboardInterrupt:
+                self._tell_left_out("was interrupted", number, len(statements))
+                raise
+
+    def _tell_left_out(self, what: str, number: int, of: int) -> None:
+        """Of several statements somebody must know which ones have an effect."""
+        if number < of:
+            rest = of - number
+            self._console.print(f"Statement {number} of {of} {what}; the {rest} behind it did not run.", style="yellow")
 
     def _run(self, statement: SqlText, shown: Callable[[Result], Result]) -> None:
         began = time.monotonic()

@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from snowmelt.core.errors import SnowmeltError
+from snowmelt.core.names import ObjectName
 from snowmelt.features.connectors.definitions import CONNECTOR
 from snowmelt.features.tasks.definitions import RunState
 from snowmelt.runtime.results import Result
@@ -22,6 +23,7 @@ from snowmelt.runtime.session import Session
 from snowmelt.serve.console import graph
 from snowmelt.serve.console.arriving import MINUTES, Arrivals
 from snowmelt.serve.console.standing import DYNAMIC, Standing, load, outside, word
+from snowmelt.state.dynamic_model import RefreshAction, RefreshState
 from snowmelt.state.model import ObjectKind
 
 FRESH_SECONDS = 0.9
@@ -106,7 +108,7 @@ def _home(session: Session, arrivals: Arrivals) -> dict[str, Any]:
         "problems": problems,
         "rates": _rates(refreshes, now),
         "ingest": _ingest(standing, arrivals, now),
-        "recent": [_refresh(row) for row in sorted(refreshes, key=_began, reverse=True)[:_RECENT]],
+        "recent": [_refresh(row) for row in sorted(filter(_tells, refreshes), key=_began, reverse=True)[:_RECENT]],
         "costs": costs,
         "queries_running": _running(session),
     }
@@ -156,7 +158,7 @@ def _of_tasks(standing: Standing) -> Iterable[dict[str, Any]]:
 
 def _of_connectors(session: Session) -> Iterable[dict[str, Any]]:
     for row in named_rows(session.execute("SHOW CONNECTORS IN ACCOUNT")):
-        name = f"{row['database_name']}.{row['schema_name']}.{row['name']}"
+        name = str(ObjectName(row["database_name"], row["schema_name"], row["name"]))
         if row["state"] in _CONNECTOR_BAD:
             yield _problem("failed", word(CONNECTOR), name, "Brings no changes", row["error"], row["last_landed_at"])
         elif row["state"] == "PAUSED":
@@ -169,7 +171,7 @@ def _of_connectors(session: Session) -> Iterable[dict[str, Any]]:
 def _of_checks(session: Session) -> Iterable[dict[str, Any]]:
     for row in named_rows(session.execute("SHOW QUALITY CHECKS IN ACCOUNT")):
         if row["last_status"] in _QUALITY_BAD:
-            table = f"{row['database_name']}.{row['schema_name']}.{row['table_name']}"
+            table = str(ObjectName(row["database_name"], row["schema_name"], row["table_name"]))
             severity = "quarantined" if row["on_failure"] == "QUARANTINE" else "warning"
             title = f"Check {row['name']} does not hold"
             yield _problem(severity, word(ObjectKind.TABLE), table, title, row["last_message"], row["last_measured_on"])
@@ -205,6 +207,11 @@ def _ingest(standing: Standing, arrivals: Arrivals, now: datetime) -> dict[str, 
     rows, by_table = arrivals.by_minute(names.keys(), now)
     most = sorted(by_table, key=lambda id: (-by_table[id], names[id]))[:_MOST_TABLES]
     return {"rows": rows, "tables": [{"name": names[id], "rows": by_table[id]} for id in most]}
+
+
+def _tells(row: Any) -> bool:
+    """One that found nothing to do would hide those that did: a table with a lag of seconds has one each second."""
+    return row.action is not RefreshAction.NO_DATA or row.state is not RefreshState.SUCCEEDED
 
 
 def _began(row: Any) -> datetime:
