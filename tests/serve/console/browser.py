@@ -102,7 +102,7 @@ def opened(
         locale="en-GB", timezone_id="UTC", base_url=url,
     )  # fmt: skip
     page = context.new_page()
-    page.set_default_timeout(60_000)
+    page.set_default_timeout(180_000)
     said: list[str] = []
     page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
     page.on("pageerror", lambda error: said.append(str(error)))

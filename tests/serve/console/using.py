@@ -15,7 +15,7 @@ _AXE = _ROOT / "console" / "node_modules" / "axe-core" / "axe.min.js"
 PICTURES = "SNOWMELT_PICTURES"
 """Set, the tests write docs/images anew."""
 _SERIOUS = frozenset({"serious", "critical"})
-expect.set_options(timeout=30_000)
+expect.set_options(timeout=180_000)
 
 
 def log_in(page: Page, user: str = "admin", password: str = ADMIN_PASSWORD) -> None:

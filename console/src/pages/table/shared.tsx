@@ -4,7 +4,7 @@ import { ApiError, query, type Row, type Value } from "../../api";
 import { Empty, Failure, Spinner } from "../../ui/parts";
 
 /** Not there, or not for this role. Anything else is an error that somebody must see: no answer is not "none". */
-const MAY_NOT = new Set(["002003", "003001", "090105", "000606"]);
+const MAY_NOT = new Set(["002003", "002043", "003001", "090105", "000606"]);
 
 export const mayNot = (error: unknown): boolean => error instanceof ApiError && MAY_NOT.has(error.error.code);
 
