@@ -89,3 +89,19 @@ export function nameParts(full: string): string[] {
   for (const match of full.matchAll(pattern)) parts.push(match[1] !== undefined ? match[1].replaceAll('""', '"') : (match[2] ?? ""));
   return parts;
 }
+
+/** About how wide a letter is, in the size of the type: capitals are wider, and M and W widest. */
+const widthOf = (letter: string): number => (/[MW@%]/.test(letter) ? 0.9 : /[A-Z_]/.test(letter) ? 0.7 : /[ijlt.,:·'| ]/.test(letter) ? 0.36 : 0.6);
+
+/** As much of a text as there is room for, in the size of the type. */
+export function clipped(text: string, room: number): string {
+  let wide = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    wide += widthOf(text[at] ?? "");
+    if (wide <= room) continue;
+    let [end, left] = [at, wide];
+    while (end > 0 && left > room - 0.9) { left -= widthOf(text[end] ?? ""); end -= 1; }
+    return `${text.slice(0, end + 1).trimEnd()}…`;
+  }
+  return text;
+}

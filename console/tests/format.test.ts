@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ago, bytes, duration, instant, money, nameParts, short } from "../src/format";
+import { ago, bytes, clipped, duration, instant, money, nameParts, short } from "../src/format";
 
 describe("how values read", () => {
   test("durations", () => {
@@ -19,6 +19,11 @@ describe("how values read", () => {
   });
   test("names with dots and quotes in them", () => {
     expect(nameParts('SHOP.PUBLIC."a.""b"')).toEqual(["SHOP", "PUBLIC", 'a."b']);
+  });
+  test("names are cut where there is no more room: capitals need more", () => {
+    expect(clipped("REVENUE", 8)).toBe("REVENUE");
+    expect(clipped("REVENUE_BY_COUNTRY", 8)).toBe("REVENUE_BY…");
+    expect(clipped("revenue_by_country", 8).length).toBeGreaterThan(clipped("REVENUE_BY_COUNTRY", 8).length);
   });
   test("counts and bytes", () => {
     expect(short(123_456)).toBe("123.5K");

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { memo } from "preact/compat";
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { getJson, query } from "../api";
-import { ago, count, duration, plural, short } from "../format";
+import { ago, clipped, count, duration, plural, short } from "../format";
 import { deeds, perform, qualified } from "../graph/actions";
 import { arrangeInGroups, LOOSE, type Frame } from "../graph/groups";
 import { arrange, edgeKey, NODE, type Layout } from "../graph/layout";
@@ -16,7 +16,6 @@ import { Action, Badge, Empty, Failure, Head, Icon, KIND_ICON, KIND_WORD, Spinne
 import { Prove } from "./prove";
 
 const RECENT = 15_000;
-const clip = (text: string, most: number): string => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
 
 export function subline(node: GraphNode): string {
   const parts: string[] = [];
@@ -39,8 +38,9 @@ const FAR = 0.4;
 const [FEW, READABLE] = [60, 0.5];
 /** Letters are larger on nodes that are drawn smaller, as far as there is room: [from this scale on, by so much]. */
 const LETTERS: [number, number][] = [[0.85, 1], [0.65, 1.35], [0, 1.7]];
-/** How many letters of a name and of its figures there is room for, beside the icon and without it. */
-const [NAME_ROOM, BARE_ROOM, SUB_ROOM] = [23, 27, 33];
+/** How wide a name may be beside the icon, without it, and its figures; and how large letters are where nothing is small. */
+const [NAME_ROOM, BARE_ROOM, SUB_ROOM] = [148, 172, 190];
+const [NAME_SIZE, SUB_SIZE] = [12, 11];
 /** As much room around a node that was reached by keys. */
 const AROUND = 24;
 const GROUPS = "snowmelt.graph.groups";
@@ -67,8 +67,8 @@ const NodeBox = memo(function NodeBox({ node, x, y, on, picked, far, letters, re
       {far ? <title>{node.name}</title> : <>
       <title>{node.name}</title>
       {letters > 1 ? null : <g class={`icon ${node.kind}`} transform="translate(12 12)"><Icon name={KIND_ICON[node.kind] ?? "table"} /></g>}
-      <text x={letters > 1 ? 12 : 36} y={letters > 1 ? 27 : 25}>{clip(node.name, letters > 1 ? Math.floor(BARE_ROOM / letters) : NAME_ROOM)}</text>
-      <text x="12" y={letters > 1 ? 50 : 47} class={`sub ${node.state === "late" ? "late" : ""}`}>{clip(subline(node), Math.floor(SUB_ROOM / letters))}</text>
+      <text x={letters > 1 ? 12 : 36} y={letters > 1 ? 27 : 25}>{clipped(node.name, (letters > 1 ? BARE_ROOM : NAME_ROOM) / (letters * NAME_SIZE))}</text>
+      <text x="12" y={letters > 1 ? 50 : 47} class={`sub ${node.state === "late" ? "late" : ""}`}>{clipped(subline(node), SUB_ROOM / (letters * SUB_SIZE))}</text>
       <circle class="state" cx={NODE.width - 14} cy="21" r="4" />
       </>}
     </g>

@@ -128,7 +128,6 @@ def test_a_slow_server_is_asked_one_thing_at_a_time(browser: Browser, shop: Serv
         # What is late is asked for every 20 seconds: here, seven times.
         page.clock.run_for(150_000)
         assert len(held) == 1
-        page.unroute(_HOME)
         # And once behind it, since there were reasons to.
         with page.expect_request(_HOME):
             held[0].continue_()
