@@ -37,7 +37,9 @@ def checks(run: Run, state: StateReader, statement: ShowStatement) -> Iterator[R
     tables = [scope.relation] if scope.relation is not None else _tables(run, state, scope.database, scope.schema)
     for table in tables:
         definition = table.definition
-        assert isinstance(definition, TableDefinition)
+        if not isinstance(definition, TableDefinition):
+            # A view has none.
+            continue
         for check in definition.quality:
             last = next(iter(state.quality.last(table.id, check.name, 1)), None)
             yield {

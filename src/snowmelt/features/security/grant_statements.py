@@ -156,10 +156,10 @@ def _kind(cursor: TokenCursor, *, plural: bool = False) -> ObjectType:
 
 def _any_kind(cursor: TokenCursor) -> ObjectType:
     """Reads a kind as `_kind` does; without one a table or view is meant."""
-    dotted = cursor.peek(1).word == "."
-    bare = cursor.at_kind(TokenKind.QUOTED) or (
-        cursor.at_kind(TokenKind.WORD) and (dotted or cursor.peek(1).word in ("TO", "FROM", ""))
-    )
+    following = cursor.peek(1)
+    # A quoted name is no word, and so is the end.
+    ends = following.word in (".", "TO", "FROM", "") and following.kind is not TokenKind.QUOTED
+    bare = cursor.at_kind(TokenKind.QUOTED) or (cursor.at_kind(TokenKind.WORD) and ends)
     return ObjectType.TABLE if bare else _kind(cursor)
 
 
