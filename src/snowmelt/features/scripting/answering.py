@@ -35,7 +35,7 @@ _KEPT = 4
 _MOST_ROWS = 1_000_000
 
 
-class Answers:
+class StatementAnswers:
     """Of one call of a procedure."""
 
     def __init__(self, run: Run) -> None:

@@ -52,7 +52,7 @@ def _own_version(name: str) -> str | None:
 def _versions_of(interpreter: str) -> dict[str, str]:
     """What is installed there, asked once: a server is started again after an installation."""
     try:
-        told = subprocess.run(
+        listed = subprocess.run(
             [interpreter, "-I", "-c", _LIST], capture_output=True, text=True, timeout=60, check=True,
             stdin=subprocess.DEVNULL,
         ).stdout  # fmt: skip
@@ -61,7 +61,7 @@ def _versions_of(interpreter: str) -> dict[str, str]:
             "391546", "22023", "The interpreter for procedures does not start.",
             hint="procedure_python in snowmelt.toml must name a Python.",
         ) from None  # fmt: skip
-    return {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in json.loads(told)}
+    return {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in json.loads(listed)}
 
 
 def _problem(text: str, versions: Callable[[str], str | None]) -> str | None:

@@ -13,7 +13,7 @@ from snowmelt.core.types import DataType, Kind
 from snowmelt.core.user_code import described_type
 from snowmelt.engine.code.values import decoded, encoded
 from snowmelt.features.scripting import evaluation
-from snowmelt.features.scripting.answering import Answers
+from snowmelt.features.scripting.answering import StatementAnswers
 from snowmelt.features.scripting.interpreter import Returned
 from snowmelt.runtime.python_code import compiled, failed, require_trust
 from snowmelt.runtime.variables import Variable
@@ -57,8 +57,8 @@ def run(run: Run, definition: RoutineDefinition, arguments: Sequence[Variable]) 
             "database": session.database, "schema": session.schema, "warehouse": session.warehouse,
         },
     }  # fmt: skip
-    answers = Answers(run)
-    process = conversation.Conversation(
+    answers = StatementAnswers(run)
+    process = conversation.ProcedureProcess(
         settings.procedure_python or sys.executable, procedure_program(), settings.python_memory_bytes,
         settings.procedure_seconds,
     )  # fmt: skip

@@ -25,7 +25,7 @@ _LONGEST = 256 * 1024 * 1024
 Message = dict[str, Any]
 
 
-class Conversation:
+class ProcedureProcess:
     """One process. `interpreter` is the Python whose packages the code sees; `program` its modules."""
 
     def __init__(self, interpreter: str, program: str, memory: int, seconds: float) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 
 from snowmelt.engine.code.host import FILE, end_with, limit_memory, snowflake_module
 from snowmelt.engine.code.procedures.asking import Asking, SQLError
-from snowmelt.engine.code.procedures.small_session import DataFrame, Row, Session
+from snowmelt.engine.code.procedures.small_session import Row, SmallFrame, SmallSession
 from snowmelt.engine.code.procedures.snowpark import is_installed, session_of_snowpark, table_of_snowpark
 from snowmelt.engine.code.values import decoded, encoded, plain
 
@@ -39,7 +39,7 @@ def answer(call: dict[str, Any], asking: Asking) -> dict[str, Any]:
             session = session_of_snowpark(asking, call["names"])
         else:
             _answer_imports()
-            session = Session(asking, call["names"])
+            session = SmallSession(asking, call["names"])
         exec(compile(call["body"], FILE, "exec"), namespace)
         found = namespace.get(call["handler"])
         if not callable(found):
@@ -54,8 +54,8 @@ def answer(call: dict[str, Any], asking: Asking) -> dict[str, Any]:
 def _answer_imports() -> None:
     """`import snowflake.snowpark` works for its names where the package is not installed."""
     module = ModuleType(_SNOWPARK)
-    module.Session = Session  # type: ignore[attr-defined]
-    module.DataFrame = DataFrame  # type: ignore[attr-defined]
+    module.Session = SmallSession  # type: ignore[attr-defined]
+    module.DataFrame = SmallFrame  # type: ignore[attr-defined]
     module.Row = Row  # type: ignore[attr-defined]
     package = sys.modules.setdefault("snowflake", ModuleType("snowflake"))
     package.snowpark = module  # type: ignore[attr-defined]
@@ -63,7 +63,7 @@ def _answer_imports() -> None:
 
 
 def _returned(value: Any, zone: str, *, table: bool) -> dict[str, Any]:
-    if isinstance(value, DataFrame):
+    if isinstance(value, SmallFrame):
         return {"table": value.returned()}
     if type(value).__module__.startswith(_SNOWPARK) and hasattr(value, "_plan"):
         return {"table": table_of_snowpark(value)}

@@ -57,7 +57,7 @@ class Row(tuple[Any, ...]):
         return f"Row({', '.join(f'{name}={value!r}' for name, value in self.as_dict().items())})"
 
 
-class Result:
+class SmallResult:
     """The rows of one statement."""
 
     def __init__(self, data: dict[str, Any], zone: str) -> None:
@@ -70,10 +70,10 @@ class Result:
         ]
 
 
-class DataFrame:
+class SmallFrame:
     """A statement that runs when its rows are asked for, each time anew."""
 
-    def __init__(self, session: Session, text: str, values: Sequence[Any] = ()) -> None:
+    def __init__(self, session: SmallSession, text: str, values: Sequence[Any] = ()) -> None:
         self._session = session
         self._text = text
         self._values = list(values)
@@ -118,7 +118,7 @@ class DataFrame:
 
 
 class DataFrameWriter:
-    def __init__(self, frame: DataFrame) -> None:
+    def __init__(self, frame: SmallFrame) -> None:
         self._frame = frame
         self._mode = "errorifexists"
 
@@ -143,19 +143,19 @@ class DataFrameWriter:
         frame._session._execute(head + frame._text.strip().rstrip(";"), [name, *frame._values])
 
 
-class Session:
+class SmallSession:
     """Runs SQL in the session that called the procedure, with the procedure's rights."""
 
     def __init__(self, asking: Asking, names: Mapping[str, str | None]) -> None:
         self._asking = asking
         self._zone = str(names["zone"])
 
-    def sql(self, query: str, params: Sequence[Any] | None = None) -> DataFrame:
+    def sql(self, query: str, params: Sequence[Any] | None = None) -> SmallFrame:
         """A statement with `?` for each of the values. It runs at `collect` and its like."""
-        return DataFrame(self, query, params or ())
+        return SmallFrame(self, query, params or ())
 
-    def table(self, name: str | Sequence[str]) -> DataFrame:
-        return DataFrame(self, "SELECT * FROM IDENTIFIER(?)", [name if isinstance(name, str) else ".".join(name)])
+    def table(self, name: str | Sequence[str]) -> SmallFrame:
+        return SmallFrame(self, "SELECT * FROM IDENTIFIER(?)", [name if isinstance(name, str) else ".".join(name)])
 
     def call(self, sproc_name: str, *args: Any) -> Any:
         """What the procedure returns: a value, or a list of rows for a table."""
@@ -164,7 +164,7 @@ class Session:
             return result.rows[0][0]
         return [Row(values, result.names) for values in result.rows]
 
-    def create_dataframe(self, data: Sequence[Any], schema: Sequence[str] | None = None) -> DataFrame:
+    def create_dataframe(self, data: Sequence[Any], schema: Sequence[str] | None = None) -> SmallFrame:
         """Rows given as sequences, dictionaries or single values; `schema` names the columns."""
         rows = [_values(item, schema) for item in data]
         if not rows:
@@ -175,7 +175,7 @@ class Session:
         marks = f"({', '.join('?' * len(names))})"
         columns = ", ".join(name if name.startswith('"') else _quoted(name.upper()) or "" for name in names)
         text = f"SELECT * FROM VALUES {', '.join([marks] * len(rows))} AS T ({columns})"
-        return DataFrame(self, text, [value for row in rows for value in row])
+        return SmallFrame(self, text, [value for row in rows for value in row])
 
     createDataFrame = create_dataframe  # noqa: N815 - Snowpark has both spellings
 
@@ -197,10 +197,10 @@ class Session:
     def _current(self, what: str) -> str | None:
         return _quoted(self._execute(f"SELECT CURRENT_{what}()", []).rows[0][0])
 
-    def _execute(self, text: str, values: Sequence[Any], *, keep: bool = False) -> Result:
+    def _execute(self, text: str, values: Sequence[Any], *, keep: bool = False) -> SmallResult:
         bindings = {str(number): bind(value) for number, value in enumerate(values, 1)}
         data = self._asking.data({"sqlText": text, "bindings": bindings, "keep": keep})
-        return Result(data, self._zone)
+        return SmallResult(data, self._zone)
 
     def _has_table(self, name: str) -> bool:
         try:
