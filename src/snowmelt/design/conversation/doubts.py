@@ -38,8 +38,8 @@ def _open(state: Conversation) -> Iterable[str]:
 
 def _ask(state: Conversation, field: str) -> Asked:
     facts = state.doubted()[field]
-    told = " and ".join(f'"{fact.words}" ({shown_value(field, fact.value)})' for fact in facts)
-    text = f"You said {told}, and only one can hold. Which is it?"
+    said = " and ".join(f'"{fact.words}" ({shown_value(field, fact.value)})' for fact in facts)
+    text = f"You said {said}, and only one can hold. Which is it?"
     why = f"It is about {_ABOUT[field]}. If parts of it need different things, they are pipelines of their own."
     return Asked(WHICH, text, tuple(fact.words for fact in facts), None, why)
 

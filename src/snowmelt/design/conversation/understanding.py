@@ -72,7 +72,7 @@ def _freshness(found: Sequence[UnderstoodFact]) -> Iterator[UnderstoodFact]:
 def _settled(found: Sequence[UnderstoodFact]) -> Iterator[UnderstoodFact]:
     """Without what other facts make void, and with what follows from them."""
     scheduled = next((item for item in found if item.field == "schedule"), None)
-    told = {item.value for item in found if item.field == "pii.present"}
+    answered = {item.value for item in found if item.field == "pii.present"}
     law = next((item for item in found if item.field == "compliance" and item.value in ("gdpr", "hipaa")), None)
     hidden = next((item for item in found if item.field in ("pii.columns", "pii.strategy")), None)
     for finding in found:
@@ -82,7 +82,7 @@ def _settled(found: Sequence[UnderstoodFact]) -> Iterator[UnderstoodFact]:
             yield finding
             yield scheduled.model_copy(update={"field": "latency", "value": float(_DAY)})
     # Whoever hides a column, or is under such a law, has personal data, whatever is said beside it.
-    shows = (law or hidden) if told == {False} else law if not told else None
+    shows = (law or hidden) if answered == {False} else law if not answered else None
     if shows is not None:
         yield shows.model_copy(update={"field": "pii.present", "value": True})
 
