@@ -140,7 +140,7 @@ class Annotations:
     on_relation: Callable[[Run, CatalogObject, Sequence[Any]], None]
     on_container: Callable[[Run, StateTransaction, ParameterLevel, str, Any], None]
     on_created: Callable[[Run, StateTransaction, CatalogObject, Any], None] | None = None
-    """What CREATE says, in the step that makes the object; for a syntax that is `in_create`."""
+    """What CREATE says, in the step that makes the object; for a syntax that CREATE has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

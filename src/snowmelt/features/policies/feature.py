@@ -51,14 +51,20 @@ FEATURE = Feature(
     kinds=(MASKING_KIND, ROW_ACCESS_KIND, PROJECTION_KIND, AGGREGATION_KIND),
     annotations=(
         Annotations(
-            syntax=AnnotationSyntax("MASKING", parse_masking, in_create=True),
+            syntax=AnnotationSyntax(
+                "MASKING", parse_masking, parse_created=lambda cursor, column: parse_masking(cursor, "SET", column)
+            ),
             actions=(SetMaskingPolicy, UnsetMaskingPolicy),
             on_relation=change_masking,
             on_container=refuse_on_container,
             on_created=mask_created,
         ),
         Annotations(
-            syntax=AnnotationSyntax("PROJECTION", parse_projection, in_create=True),
+            syntax=AnnotationSyntax(
+                "PROJECTION",
+                parse_projection,
+                parse_created=lambda cursor, column: parse_projection(cursor, "SET", column),
+            ),
             actions=(ConstrainProjection,),
             on_relation=constraining.change,
             on_container=refuse_on_container,

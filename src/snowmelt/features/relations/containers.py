@@ -68,6 +68,8 @@ def create_database_(run: Run, statement: CreateDatabase) -> Result:
         if source is not None:
             retention.copy(state, ParameterLevel.DATABASE, source.id, created.id)
         _record(state, ParameterLevel.DATABASE, created.id, statement.options)
+        for said in statement.said:
+            kinds.annotate_container(run, state, ParameterLevel.DATABASE, created.id, said)
         retention.set_database(state, created, _own(state, ParameterLevel.DATABASE, created.id, statement.options))
         contents.add(state)
     contexts_moved(run, name, "PUBLIC")
@@ -107,6 +109,8 @@ def create_schema_(run: Run, statement: CreateSchema) -> Result:
         if source is not None:
             retention.copy(state, ParameterLevel.SCHEMA, source.id, created.id)
         _record(state, ParameterLevel.SCHEMA, created.id, statement.options)
+        for said in statement.said:
+            kinds.annotate_container(run, state, ParameterLevel.SCHEMA, created.id, said)
         retention.set_schema(state, created, _own(state, ParameterLevel.SCHEMA, created.id, statement.options))
         contents.add(state)
     contexts_moved(run, name.database, name.name)

@@ -48,7 +48,8 @@ def set_on_relation(run: Run, item: CatalogObject, actions: Sequence[SetTags | U
     for action in actions:
         if action.column is not None and action.column not in names:
             raise errors.invalid_identifier(quote(action.column), 0, 0)
-    found = [(action, _found(run, action)) for action in actions]
+    with run.state.read() as reader:
+        found = [(action, _found(run, reader, action)) for action in actions]
     with run.state.begin() as state:
         for action, tags in found:
             _store(state, ParameterLevel.TABLE, item.id, action, tags)
@@ -57,14 +58,19 @@ def set_on_relation(run: Run, item: CatalogObject, actions: Sequence[SetTags | U
 def set_on_container(
     run: Run, state: StateTransaction, level: ParameterLevel, id: str, action: SetTags | UnsetTags
 ) -> None:
-    _store(state, level, id, action, _found(run, action))
+    _store(state, level, id, action, _found(run, state, action))
 
 
-def _found(run: Run, action: SetTags | UnsetTags) -> list[CatalogObject]:
+def tag_created(run: Run, state: StateTransaction, item: CatalogObject, action: SetTags) -> None:
+    """`WITH TAG` in CREATE of a table or view."""
+    _store(state, ParameterLevel.TABLE, item.id, action, _found(run, state, action))
+
+
+def _found(run: Run, state: StateReader, action: SetTags | UnsetTags) -> list[CatalogObject]:
     """The tags that are named, which whoever sets them may use, and whose values they are."""
     if isinstance(action, UnsetTags):
-        return [_usable(run, name) for name in action.tags]
-    found = [_usable(run, name) for name, _ in action.tags]
+        return [_usable(run, state, name) for name in action.tags]
+    found = [_usable(run, state, name) for name, _ in action.tags]
     for tag, (_, value) in zip(found, action.tags, strict=True):
         assert isinstance(tag.definition, TagDefinition)
         allowed = tag.definition.allowed_values
@@ -76,9 +82,8 @@ def _found(run: Run, action: SetTags | UnsetTags) -> list[CatalogObject]:
     return found
 
 
-def _usable(run: Run, name: NameRef) -> CatalogObject:
-    with run.state.read() as state:
-        tag = schema_objects.require(run, state, TAG, name)
+def _usable(run: Run, state: StateReader, name: NameRef) -> CatalogObject:
+    tag = schema_objects.require(run, state, TAG, name)
     enforcement.require_object(run, "APPLY", tag)
     return tag
 

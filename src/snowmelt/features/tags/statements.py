@@ -100,9 +100,21 @@ def parse_tags(cursor: TokenCursor, verb: str, column: str | None = None) -> Set
         while cursor.match(","):
             names.append(cursor.name())
         return UnsetTags(tuple(names), column)
+    return SetTags(_values_of_tags(cursor), column)
+
+
+def parse_created_tags(cursor: TokenCursor, column: str | None) -> SetTags:
+    """`TAG (name = 'value', …)` of CREATE."""
+    cursor.expect("TAG", "(")
+    found = _values_of_tags(cursor)
+    cursor.expect(")")
+    return SetTags(found, column)
+
+
+def _values_of_tags(cursor: TokenCursor) -> tuple[tuple[NameRef, str], ...]:
     found: list[tuple[NameRef, str]] = []
     while not found or cursor.match(","):
         name = cursor.name()
         cursor.expect("=")
         found.append((name, cursor.string()))
-    return SetTags(tuple(found), column)
+    return tuple(found)

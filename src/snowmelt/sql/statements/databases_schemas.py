@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from snowmelt.core import errors
-from snowmelt.sql.statements.base import Action, CloneSource, NameRef, ObjectType, Statement
+from snowmelt.sql.statements.base import Action, Annotation, CloneSource, NameRef, ObjectType, Statement
 from snowmelt.sql.statements.changes import RenameTo, SetOptions, SwapWith, UnsetOptions
 from snowmelt.sql.statements.create_rules import CreateHead, CreateRule
 from snowmelt.sql.statements.cursor import TokenCursor
-from snowmelt.sql.statements.heads import clone_source, created_name, if_exists, object_name, refuse_tags
-from snowmelt.sql.statements.kinds import annotation
+from snowmelt.sql.statements.heads import clone_source, created_name, if_exists, object_name
+from snowmelt.sql.statements.kinds import annotation, declared
 from snowmelt.sql.statements.options import (
     NO_COLLATION,
     Options,
@@ -57,6 +57,8 @@ class CreateDatabase(Statement):
     transient: bool = False
     options: ContainerOptions = ContainerOptions()
     clone: CloneSource | None = None
+    said: tuple[Annotation, ...] = ()
+    """What features say of it; not of what it has, where it is a clone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,8 @@ class CreateSchema(Statement):
     managed_access: bool = False
     options: ContainerOptions = ContainerOptions()
     clone: CloneSource | None = None
+    said: tuple[Annotation, ...] = ()
+    """What features say of it; not of what it has, where it is a clone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,23 +93,27 @@ def parse_create_database(cursor: TokenCursor, head: CreateHead) -> CreateDataba
     if cursor.at("FROM") or cursor.at("AS", "REPLICA"):
         raise errors.unsupported(f"CREATE DATABASE … {cursor.peek().word}")
     clone = clone_source(cursor, head.kind)
-    options = _options(cursor, "DATABASE")
-    return CreateDatabase(name, head.or_replace, guarded, head.transient, options, clone)
+    options, said = _options(cursor, "DATABASE")
+    return CreateDatabase(name, head.or_replace, guarded, head.transient, options, clone, said)
 
 
 def parse_create_schema(cursor: TokenCursor, head: CreateHead) -> CreateSchema:
     name, guarded = created_name(cursor, head)
     clone = clone_source(cursor, head.kind)
     managed = cursor.match("WITH", "MANAGED", "ACCESS")
-    options = _options(cursor, "SCHEMA")
-    return CreateSchema(name, head.or_replace, guarded, head.transient, managed, options, clone)
+    options, said = _options(cursor, "SCHEMA")
+    return CreateSchema(name, head.or_replace, guarded, head.transient, managed, options, clone, said)
 
 
-def _options(cursor: TokenCursor, kind: str) -> ContainerOptions:
-    refuse_tags(cursor, kind)
+def _options(cursor: TokenCursor, kind: str) -> tuple[ContainerOptions, tuple[Annotation, ...]]:
+    said = _tags(cursor)
     options = read_options(cursor, ContainerOptions, kind)
-    refuse_tags(cursor, kind)
-    return options
+    return options, (*said, *_tags(cursor))
+
+
+def _tags(cursor: TokenCursor) -> tuple[Annotation, ...]:
+    found = declared(cursor) if cursor.at("WITH", "TAG") or cursor.at("TAG", "(") else None
+    return () if found is None else (found,)
 
 
 def parse_alter_database(cursor: TokenCursor, kind: ObjectType) -> AlterDatabase:

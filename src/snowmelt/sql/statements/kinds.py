@@ -60,8 +60,11 @@ class AnnotationSyntax:
     word: str
     parse: Callable[[TokenCursor, str, str | None], Annotation]
     """Reads what follows the verb (SET or UNSET), from the word on. The last argument is the column, if any."""
-    in_create: bool = False
-    """Whether CREATE of a table or view has it too, behind a column and perhaps WITH."""
+    parse_created: Callable[[TokenCursor, str | None], Annotation] | None = None
+    """Reads it in CREATE of a table or view, behind a column and perhaps WITH, from the word on; None where CREATE
+    does not have it."""
+    of_whole: bool = False
+    """Whether CREATE has it for the object itself, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,9 +211,10 @@ def declared(cursor: TokenCursor, column: str | None = None) -> Annotation | Non
     """What CREATE says of a column, or of the whole, in the words of a feature; None where they are no feature's."""
     start = cursor.index
     cursor.match("WITH")
-    for known in grammar().annotations if column is not None else ():
-        if known.in_create and cursor.at(known.word):
-            return known.parse(cursor, "SET", column)
+    for known in grammar().annotations:
+        created = known.parse_created if column is not None or known.of_whole else None
+        if created is not None and cursor.at(known.word):
+            return created(cursor, column)
     for clause in grammar().clauses if column is None else ():
         if clause.in_create and cursor.match(*clause.words):
             said = clause.parse(cursor)

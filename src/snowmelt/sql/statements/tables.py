@@ -99,7 +99,7 @@ def parse_create_table(cursor: TokenCursor, head: CreateHead) -> CreateTable:
         raise cursor.unexpected()
     if said and (head.or_alter or like is not None or clone is not None):
         raise errors.unsupported(
-            "policies in CREATE OR ALTER TABLE, … LIKE and … CLONE", hint="Put them on by ALTER TABLE."
+            "policies and tags in CREATE OR ALTER TABLE, … LIKE and … CLONE", hint="Put them on by ALTER TABLE."
         )
     if head.or_alter:
         _refuse_or_alter(head, guarded=guarded, filled=any(item is not None for item in (query, like, clone)))

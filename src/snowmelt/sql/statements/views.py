@@ -98,7 +98,7 @@ def parse_create_view(cursor: TokenCursor, head: CreateHead) -> CreateView:
     if head.or_alter and (guarded or head.temporary):
         raise errors.unsupported("CREATE OR ALTER VIEW with IF NOT EXISTS or TEMPORARY")
     if said and head.or_alter:
-        raise errors.unsupported("policies in CREATE OR ALTER VIEW", hint="Put them on by ALTER VIEW.")
+        raise errors.unsupported("policies and tags in CREATE OR ALTER VIEW", hint="Put them on by ALTER VIEW.")
     return CreateView(
         name, cursor.rest(), head.or_replace, guarded, head.secure, head.temporary, recursive, tuple(columns),
         merged(ViewOptions, pieces), copy_grants, head.or_alter, tuple(said),
