@@ -49,7 +49,7 @@ _ONCE_ONLY = (
 """Actions of ALTER that fail, or do more, the second time."""
 _ALWAYS_UNKNOWN = (
     base.AnonymousBlock, calls.Call, calls.ExecuteImmediate, tasks.ExecuteTask, files.Put, files.RemoveFiles,
-    copy.CopyIntoLocation, changes.Undrop,
+    files.CopyFiles, copy.CopyIntoLocation, changes.Undrop,
 )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from snowmelt.core import errors
+from snowmelt.features.loading.file_statements import CopyFiles, parse_copy_files
 from snowmelt.features.loading.format_statements import FileFormatSpec, file_format
 from snowmelt.features.loading.stage_statements import ExternalOptions, Location, at_location, location
 from snowmelt.sql.statements.base import NameRef, Statement
@@ -120,9 +121,9 @@ class CopyIntoLocation(Statement):
     options: UnloadOptions = UnloadOptions()
 
 
-def parse_copy(cursor: TokenCursor) -> CopyIntoTable | CopyIntoLocation:
-    if cursor.at("FILES"):
-        raise errors.unsupported("COPY FILES", hint="GET the files and PUT them into the other stage.")
+def parse_copy(cursor: TokenCursor) -> CopyIntoTable | CopyIntoLocation | CopyFiles:
+    if cursor.match("FILES"):
+        return parse_copy_files(cursor)
     cursor.expect("INTO")
     if at_location(cursor):
         return _into_location(cursor)

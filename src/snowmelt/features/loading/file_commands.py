@@ -16,7 +16,15 @@ from snowmelt.core import errors, types
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.features.loading import stage_folders, stage_stores
 from snowmelt.features.loading.compression import compressing, detected
-from snowmelt.features.loading.file_statements import Get, ListFiles, Put, PutOptions, RemoveFiles
+from snowmelt.features.loading.file_statements import (
+    CopyFiles,
+    CopyFilesOptions,
+    Get,
+    ListFiles,
+    Put,
+    PutOptions,
+    RemoveFiles,
+)
 from snowmelt.features.loading.local_files import LocalFiles
 from snowmelt.features.loading.stage_folders import Digests, StagedFile, StageFolder
 from snowmelt.runtime import protecting
@@ -41,6 +49,8 @@ _LIST = (
     ResultColumn("name", types.VARCHAR), ResultColumn("size", types.INTEGER), ResultColumn("md5", types.VARCHAR),
     ResultColumn("last_modified", types.VARCHAR),
 )  # fmt: skip
+_COPIED = (ResultColumn("file", types.VARCHAR),)
+_COPIED_FILES = (ResultColumn("files_copied", types.INTEGER),)
 _REMOVE = (ResultColumn("name", types.VARCHAR), ResultColumn("result", types.VARCHAR))
 _COMPRESSED = ("GZIP", "BZ2", "BROTLI", "ZSTD", "DEFLATE", "RAW_DEFLATE", "PARQUET", "ORC")
 
@@ -155,6 +165,49 @@ def list_files(run: Run, statement: ListFiles) -> Result:
         for file in stage.matching(statement.pattern)
     ]
     return table_result(_LIST, rows, statement_type="LIST_FILES")
+
+
+def copy_files(run: Run, statement: CopyFiles) -> Result:
+    """Each file appears under its name once it is whole; one of that name is replaced."""
+    target = stage_folders.resolve(run, statement.target, writes=True)
+    source = stage_folders.resolve(run, statement.source)
+    rows = []
+    for file, name in _chosen(source, statement.options):
+        run.check_cancelled()
+        path = target.inside(name)
+        _copy(source, file, target, path)
+        rows.append([path])
+    if statement.options.detailed_output is False:
+        return table_result(_COPIED_FILES, [[len(rows)]], statement_type="COPY_FILES")
+    return table_result(_COPIED, rows, statement_type="COPY_FILES")
+
+
+def _chosen(source: StageFolder, options: CopyFilesOptions) -> list[tuple[StagedFile, str]]:
+    """The files, each with its path below the one that the statement named."""
+    if options.files is None:
+        folder = source.path.rpartition("/")[0]
+        skipped = len(folder) + 1 if folder else 0
+        return [(file, file.path[skipped:]) for file in source.matching(options.pattern)]
+    found = [(source.find(name), name) for name in dict.fromkeys(options.files)]
+    missing = [name for file, name in found if file is None]
+    if missing:
+        raise SnowmeltError(
+            "091016", "42501", f"Remote file '{source.written.rstrip('/')}/{missing[0]}' was not found.",
+            hint="LIST shows the files of a stage. Nothing was copied.",
+        )  # fmt: skip
+    return [(file, name) for file, name in found if file is not None]
+
+
+def _copy(source: StageFolder, file: StagedFile, target: StageFolder, path: str) -> None:
+    temporary = target.temporary(path)
+    try:
+        with source.reading(file.path) as content, target.writing(temporary) as output:
+            while chunk := content.read(_CHUNK):
+                output.write(chunk)
+        target.publish(temporary, path)
+    except BaseException:
+        target.discard(temporary)
+        raise
 
 
 def remove(run: Run, statement: RemoveFiles) -> Result:

@@ -9,7 +9,7 @@ from snowmelt.core import errors
 from snowmelt.features.loading.stage_statements import Location, StageLocation, UrlLocation, location
 from snowmelt.sql.statements.base import Statement
 from snowmelt.sql.statements.cursor import TokenCursor
-from snowmelt.sql.statements.options import Options, boolean, read_options, text, whole, word
+from snowmelt.sql.statements.options import Options, boolean, read_options, strings, text, whole, word
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,20 @@ class ExecuteFile(Statement):
     location: StageLocation
 
 
+@dataclass(frozen=True, slots=True)
+class CopyFilesOptions(Options):
+    files: Annotated[tuple[str, ...] | None, strings] = None
+    pattern: Annotated[str | None, text] = None
+    detailed_output: Annotated[bool | None, boolean] = None
+
+
+@dataclass(frozen=True, slots=True)
+class CopyFiles(Statement):
+    target: StageLocation
+    source: StageLocation
+    options: CopyFilesOptions = CopyFilesOptions()
+
+
 def _stage(cursor: TokenCursor) -> StageLocation:
     token = cursor.peek()
     found: Location = location(cursor)
@@ -90,6 +104,20 @@ def parse_put(cursor: TokenCursor) -> Put:
 def parse_get(cursor: TokenCursor) -> Get:
     source = _stage(cursor)
     return Get(source, _local(cursor), read_options(cursor, GetOptions, "GET"))
+
+
+def parse_copy_files(cursor: TokenCursor) -> CopyFiles:
+    """Behind COPY FILES."""
+    cursor.expect("INTO")
+    target = _stage(cursor)
+    cursor.expect("FROM")
+    if cursor.at("("):
+        raise errors.unsupported("COPY FILES … FROM (query)", hint="Name the files: FROM @stage FILES = ('…', '…').")
+    source = _stage(cursor)
+    options = read_options(cursor, CopyFilesOptions, "COPY FILES")
+    if options.files is not None and options.pattern is not None:
+        raise errors.compilation("001008", "22023", "FILES can't be combined with PATTERN.")
+    return CopyFiles(target, source, options)
 
 
 def parse_list(cursor: TokenCursor) -> ListFiles:

@@ -6,6 +6,7 @@ from snowmelt.core.lazy import lazy_imports
 from snowmelt.features.loading.copy_statements import CopyIntoLocation, CopyIntoTable, parse_copy
 from snowmelt.features.loading.definitions import FILE_FORMAT, STAGE, format_of, stage_of
 from snowmelt.features.loading.file_statements import (
+    CopyFiles,
     ExecuteFile,
     Get,
     ListFiles,
@@ -43,7 +44,7 @@ from snowmelt.sql.statements.kinds import KindSyntax, StatementSyntax
 with lazy_imports():
     from snowmelt.features.loading import listing
     from snowmelt.features.loading.copy_commands import copy_into_location, copy_into_table
-    from snowmelt.features.loading.file_commands import get, list_files, put, remove
+    from snowmelt.features.loading.file_commands import copy_files, get, list_files, put, remove
     from snowmelt.features.loading.file_scripts import execute_file
     from snowmelt.features.loading.listing import file_formats, format_ddl, stage_ddl, stages
     from snowmelt.features.loading.stage_commands import (
@@ -137,6 +138,7 @@ FILES = StatementGroup(
             ListFiles: StatementKind("LIST_FILES"),
             RemoveFiles: StatementKind("REMOVE_FILES"),
             ExecuteFile: StatementKind("EXECUTE_IMMEDIATE"),
+            CopyFiles: StatementKind("COPY_FILES"),
         },
     ),
     handlers={
@@ -147,6 +149,7 @@ FILES = StatementGroup(
         ListFiles: list_files,
         RemoveFiles: remove,
         ExecuteFile: execute_file,
+        CopyFiles: copy_files,
     },
     rules={"COPY INTO TABLE": (ask(Subject.TARGET, "INSERT"),)},
     requests={
