@@ -12,6 +12,7 @@ from snowmelt.core.types import TYPE_WORDS
 from snowmelt.sql.functions import documented
 from snowmelt.sql.functions.catalog import FUNCTIONS
 from snowmelt.sql.statements.parse import parse_statement
+from snowmelt.sql.statements.unsupported import INSTEAD
 from snowmelt.sql.tokens import SqlText
 
 TARGET = Path("docs/reference/compatibility.md")
@@ -86,7 +87,8 @@ def _statements() -> list[str]:
     lines += [f"| {text.replace('|', '')} | {_parsed(text)} |" for text in _PLAIN]
     for kind in _KINDS:
         states = [f"{verb} {_parsed(f'{verb} {kind} x')}" for verb in ("CREATE", "ALTER", "DROP")]
-        shown = "refused by name" if all(state.endswith("refused by name") for state in states) else "; ".join(states)
+        refused = f"refused by name: {INSTEAD[kind]}" if kind in INSTEAD else "refused by name"
+        shown = refused if all(state.endswith("refused by name") for state in states) else "; ".join(states)
         lines.append(f"| CREATE / ALTER / DROP {kind} | {shown} |")
     return [*lines, ""]
 

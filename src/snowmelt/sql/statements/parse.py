@@ -27,7 +27,7 @@ from snowmelt.sql.statements.base import AnonymousBlock, Explain, ObjectType, Qu
 from snowmelt.sql.statements.create_rules import CreateHead, CreateRule
 from snowmelt.sql.statements.cursor import TokenCursor
 from snowmelt.sql.statements.kinds import AlterParser, Parser, grammar
-from snowmelt.sql.statements.unsupported import KINDS, LEADING_WORDS
+from snowmelt.sql.statements.unsupported import KINDS, LEADING_WORDS, refused
 from snowmelt.sql.tokens import SqlText, TokenKind, block_end, starts_block
 
 Row = TypeVar("Row")
@@ -178,7 +178,7 @@ def _refuse_longer(cursor: TokenCursor, verb: str) -> None:
         words = name.split()
         named = (TokenKind.WORD, TokenKind.QUOTED)
         if len(words) > 1 and cursor.at(*words) and cursor.peek(len(words)).kind in named:
-            raise errors.unsupported(f"{verb} {name}")
+            raise refused(verb, name)
 
 
 def _take_kind(cursor: TokenCursor, table: Iterable[tuple[ObjectType, Row]], verb: str) -> tuple[ObjectType, Row]:
@@ -188,7 +188,7 @@ def _take_kind(cursor: TokenCursor, table: Iterable[tuple[ObjectType, Row]], ver
             return kind, row
     for name in KINDS:
         if cursor.at(*name.split()):
-            raise errors.unsupported(f"{verb} {name}")
+            raise refused(verb, name)
     for kind, _ in _all_types():
         if cursor.at(*kind.split()):
             raise errors.unsupported(f"{verb} {kind}")
