@@ -87,6 +87,23 @@ def test_a_column_goes_only_when_that_is_allowed(project: Project) -> None:
     assert project.steps() == []
 
 
+def test_a_changed_condition_carries_rows_over(project: Project) -> None:
+    shop(project)
+    project.write("a.sql", "CREATE DYNAMIC TABLE totals TARGET_LAG = DOWNSTREAM AS SELECT customer, amount FROM big")
+    project.apply()
+    project.session.execute("INSERT INTO orders VALUES (1, 1, 20), (2, 1, 30)")
+    project.session.execute("ALTER DYNAMIC TABLE totals REFRESH")
+    narrower = "SELECT customer, amount FROM big WHERE amount > 25"
+    project.write("a.sql", f"CREATE DYNAMIC TABLE totals TARGET_LAG = DOWNSTREAM AS {narrower}")
+    (step,) = project.plan().steps
+    assert (step.action, step.reasons) == ("carry over", ("the query changed",))
+    assert step.cost.startswith("at the next refresh, only rows that pass its conditions")
+    project.apply()
+    project.session.execute("ALTER DYNAMIC TABLE totals REFRESH")
+    assert project.session.execute("SELECT amount::INT FROM totals").rows() == [(30,)]
+    assert project.steps() == []
+
+
 def test_dynamic_tables_keep_their_data_or_are_re_initialised(project: Project) -> None:
     shop(project)
     project.apply()

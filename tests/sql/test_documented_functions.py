@@ -40,4 +40,4 @@ def test_the_page_has_every_name_and_its_state() -> None:
         assert row in page
     assert "| COMPRESS | refused by name |" in page
     assert "| INSERT ALL INTO t SELECT 1 | here |" in page
-    assert "| CREATE / ALTER / DROP EXTERNAL TABLE | refused by name |" in page
+    assert "| CREATE / ALTER / DROP EXTERNAL TABLE | refused by name: " in page

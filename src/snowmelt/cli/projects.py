@@ -29,7 +29,7 @@ FolderArgument = Annotated[Path, typer.Argument(help="The folder with the defini
 FormatOption = Annotated[Format, typer.Option("--format", help="table for people, json for programs.")]
 _STYLES = {
     PlanAction.CREATE: "green", PlanAction.ALTER: "yellow", PlanAction.REPLACE: "yellow",
-    PlanAction.REINITIALIZE: "magenta", PlanAction.DROP: "red",
+    PlanAction.REINITIALIZE: "magenta", PlanAction.CARRY_OVER: "yellow", PlanAction.DROP: "red",
 }  # fmt: skip
 
 

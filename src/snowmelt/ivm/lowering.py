@@ -23,14 +23,24 @@ from snowmelt.ivm.trees import call, number
 
 def lower(query: exp.Expr, tables: Tables) -> View:
     """The algebra of a bound query. Raises `NotIncrementalError` for what it has no operator for."""
+    return finished(*lowered(query, tables))
+
+
+def lowered(query: exp.Expr, tables: Tables) -> tuple[View, Fresh]:
+    """The algebra as the query has it, with columns that nobody needs and without states; and what makes columns."""
     lowering = Lowering(tables)
-    lowered = lowering.query(query, None, {})
-    root, columns = lowered.root, lowered.columns
+    view = lowering.query(query, None, {})
+    root, columns = view.root, view.columns
     if len({column.id for column in columns}) < len(columns) or len(root.columns) != len(columns):
         root = Project(root, passed(columns))
     if root.free_ids:
         raise _left_over(query)
-    return View(pruned(_with_states(pruned(root), lowering.fresh)), lowered.outputs)
+    return View(root, view.outputs), lowering.fresh
+
+
+def finished(view: View, fresh: Fresh) -> View:
+    """What plans are made of."""
+    return View(pruned(_with_states(pruned(view.root), fresh)), view.outputs)
 
 
 def _left_over(query: exp.Expr) -> NotIncrementalError:

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from sqlglot import exp
 
-from snowmelt.ivm.algebra import WEIGHT, When
+from snowmelt.ivm.algebra import WEIGHT, When, ids_of
 from snowmelt.ivm.changes import ChangeRules, TableChange
 from snowmelt.ivm.expressions import View
 from snowmelt.ivm.operators.base import Operator, Passage
@@ -190,6 +190,14 @@ def states_of(root: Operator, types: Mapping[str, Mapping[str, str]] | None = No
             if state is not None:
                 found[id(node)] = state
     return found
+
+
+def derived_key(view: View) -> tuple[str, ...]:
+    """Columns of the result that no two rows have the same values in, by the form of the query: those of GROUP BY, of
+    DISTINCT, or of QUALIFY ROW_NUMBER() OVER (PARTITION BY …) = 1. Empty where it does not say so."""
+    key = view.root.unique_by(()) or ()
+    outputs = {column.id: name for name, column in reversed(view.outputs)}
+    return tuple(outputs[column.id] for column in key) if ids_of(key) <= outputs.keys() else ()
 
 
 def check(root: Operator) -> None:

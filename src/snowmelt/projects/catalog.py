@@ -21,6 +21,8 @@ from snowmelt.sql.statements.views import CreateView
 from snowmelt.sql.tokens import split_statements
 
 Execute = Callable[[str], Result]
+ROWS_THERE_ARE, CARRIED_OVER = "Rows there are", "carried over: "
+"""What EXPLAIN calls the rows of a table whose query is to change, and says of those that are kept."""
 _NOT_FOUND = "002003"
 DEFAULT_DATABASE, DEFAULT_SCHEMA = "SNOWMELT", "PUBLIC"
 """Where a session is that nobody has told where to be."""
@@ -126,6 +128,15 @@ class LiveCatalog:
             return None
         steps = {str(row[0]): str(row[1]) for row in result.rows()}
         return steps["Refresh mode"], steps.get("Reason")
+
+    def carried_over(self, name: str, query: str) -> str | None:
+        """How the rows of a dynamic table would become those of another query; None where they are computed anew."""
+        try:
+            result = self.execute(f"EXPLAIN DYNAMIC TABLE {name} AS {query}")
+        except SnowmeltError:
+            return None
+        said = {str(row[0]): str(row[1]) for row in result.rows()}[ROWS_THERE_ARE]
+        return said.removeprefix(CARRIED_OVER) if said.startswith(CARRIED_OVER) else None
 
     def call(self, function: str, *arguments: str) -> None:
         self.execute(f"SELECT SYSTEM$PROJECT_{function}({', '.join(map(literal, arguments))})")

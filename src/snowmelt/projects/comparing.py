@@ -35,6 +35,9 @@ class Effect(IntEnum):
     """Data goes that nothing brings back."""
 
 
+QUERY_CHANGED = "the query changed"
+
+
 @dataclass(frozen=True, slots=True)
 class Difference:
     reason: str
@@ -74,7 +77,7 @@ def dynamic_table(wanted: CreateDynamicTable, present: CreateDynamicTable) -> li
     if wanted.transient != present.transient:
         found.append(Difference(f"it is to be {'transient' if wanted.transient else 'permanent'}", recompute))
     if not _same_text(wanted.query, present.query) or not _same_dimension(wanted.dimension, present.dimension):
-        found.append(Difference("the query changed", recompute))
+        found.append(Difference(QUERY_CHANGED, recompute))
     found += _dynamic_columns(wanted.columns, present.columns)
     new, old = wanted.options, present.options
     if (new.refresh_mode or "AUTO") != (old.refresh_mode or "AUTO"):

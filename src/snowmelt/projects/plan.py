@@ -14,7 +14,7 @@ from snowmelt.features.streams.statements import CreateStream
 from snowmelt.projects import comparing
 from snowmelt.projects import errors as project_errors
 from snowmelt.projects.catalog import LiveCatalog, Noted
-from snowmelt.projects.comparing import Difference, Effect
+from snowmelt.projects.comparing import QUERY_CHANGED, Difference, Effect
 from snowmelt.projects.config import ProjectConfig
 from snowmelt.projects.costs import Costs
 from snowmelt.projects.definitions import CONTAINERS, RELATIONS, AnyCreate, ProjectDefinition
@@ -36,6 +36,8 @@ class PlanAction(StrEnum):
     ALTER = "alter"
     REINITIALIZE = "re-initialise"
     """Altered, and its rows are computed anew."""
+    CARRY_OVER = "carry over"
+    """Altered, and its rows become those of the new query without computing all of them."""
     REPLACE = "replace"
     DROP = "drop"
 
@@ -179,10 +181,21 @@ class _Planner:
         recomputed = effect is Effect.RECOMPUTES
         action = PlanAction.REINITIALIZE if recomputed else PlanAction.ALTER
         cost, rows = self.costs.of_change(definition, recomputed=recomputed)
+        how = self._carried_over(definition, differences) if recomputed else None
+        if how is not None:
+            action, cost, rows = PlanAction.CARRY_OVER, f"at the next refresh, {how}", None
         reasons = tuple(item.reason for item in differences)
         self._step(
             action, definition, "CREATE OR ALTER", reasons, cost, rows, destructive=effect is Effect.LOSES
         )  # fmt: skip
+
+    def _carried_over(self, definition: ProjectDefinition, differences: Sequence[Difference]) -> str | None:
+        statement = definition.statement
+        if not isinstance(statement, CreateDynamicTable) or statement.query is None or not self.catalog.ready:
+            return None
+        if any(item.effect is Effect.RECOMPUTES and item.reason != QUERY_CHANGED for item in differences):
+            return None
+        return self.catalog.carried_over(definition.name, statement.query.text)
 
     def _stream(self, definition: ProjectDefinition, differences: Sequence[Difference]) -> None:
         """Altered at most, never replaced: a new one would not stand where the old one does."""

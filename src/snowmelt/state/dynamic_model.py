@@ -81,6 +81,17 @@ class Dependency(Record):
     """Named in the query itself, not in a view."""
 
 
+class RowsOf(Record):
+    """The definition that the rows of a table are of, as long as a later one is not carried out."""
+
+    query: str
+    database: str
+    schema_: str = Field(alias="schema")
+    dependencies: tuple[Dependency, ...]
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
 class OperatorState(Record):
     """What an aggregate of the query keeps between refreshes."""
 
@@ -133,6 +144,8 @@ class DynamicState(Record):
     refresh_mode_reason: str | None = None
     reinit_reason: str | None = None
     """Why the next refresh must start from nothing; None when it need not."""
+    rows_of: RowsOf | None = None
+    """Set when the next refresh carries the rows over from another definition."""
     operator_states: dict[str, OperatorState] = Field(default_factory=dict)
     """Belong to `version`, as the frontier does."""
     costs: RefreshCosts = RefreshCosts()

@@ -64,6 +64,8 @@ class Attempt:
     compile: Callable[[], Compiled]
     """What the query was compiled to, now or by a refresh before."""
     data_timestamp: datetime
+    weighed: bool = True
+    """Whether a full refresh may be preferred where it is expected to be cheaper."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +139,7 @@ class _ChangeRefresh:
         began, span = time.monotonic(), self.run.account.tracing.span
         store, recorded = OperatorStates(self.run, self.target.definition), self.attempt.dynamic.operator_states
         with span("read changes"):
-            estimates = self._weighed()
+            estimates = self._weighed() if self.attempt.weighed else {}
             states = self._states(store)
             relations, changes = self._relations()
         relations.update(states)

@@ -53,9 +53,14 @@ def check(account: Account, table: CatalogObject, caller: Run | None = None) -> 
         "table": str(table.name),
         "data_timestamp": dynamic.data_timestamp.isoformat(),
         # The definition was changed since: what the table holds belongs to the one before.
-        **({"pending": dynamic.reinit_reason} if dynamic.reinit_reason is not None else {}),
+        **({"pending": pending} if (pending := _pending(dynamic)) is not None else {}),
         **found,
     }
+
+
+def _pending(dynamic: DynamicState) -> str | None:
+    carried = "The query was changed: the rows are carried over." if dynamic.rows_of is not None else None
+    return dynamic.reinit_reason or carried
 
 
 def _verdict(run: RefreshRun, definition: TableDefinition, grouped: exp.Select) -> dict[str, Any]:

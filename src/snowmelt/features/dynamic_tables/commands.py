@@ -66,10 +66,9 @@ def _change(run: Run, found: CatalogObject, statement: CreateDynamicTable) -> Re
     done = f"Dynamic table {quote(found.name.name)} successfully {'altered' if statement.or_alter else 'created'}."
     try:
         if statement.or_alter:
-            reason = or_altering.or_alter(run, found, statement)
-            later = f" It is re-initialised at its next refresh: {reason}" if reason is not None else ""
+            later = or_altering.or_alter(run, found, statement)
         else:
-            later = f" {or_altering.or_replace(run, found, statement)}"
+            later = or_altering.or_replace(run, found, statement)
     except or_altering.CannotKeepError as why:
         creating.create(run, found.name, statement, str(why))
         later = f" It was re-initialised: {why}."

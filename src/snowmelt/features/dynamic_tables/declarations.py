@@ -11,6 +11,7 @@ from snowmelt.core.names import ObjectName, quote
 from snowmelt.core.types import DataType, Kind
 from snowmelt.features.dynamic_tables.graph import RefreshGraph
 from snowmelt.runtime import declaring, retention
+from snowmelt.runtime.incremental import planning
 from snowmelt.runtime.incremental.definitions import BoundDefinition
 from snowmelt.sql.bound import BoundQuery
 from snowmelt.sql.dialect import parse_snowflake
@@ -18,7 +19,7 @@ from snowmelt.sql.statements.base import NameRef
 from snowmelt.sql.statements.columns import ColumnSpec
 from snowmelt.sql.statements.dynamic_tables import CreateDynamicTable
 from snowmelt.state.dynamic_model import DynamicDefinition, RefreshMode
-from snowmelt.state.model import CatalogObject, Column, TableDefinition
+from snowmelt.state.model import CatalogObject, Column, Key, TableDefinition
 from snowmelt.state.store import StateReader
 
 if TYPE_CHECKING:
@@ -95,8 +96,10 @@ def definition_of(
     ]
     declaring.check_names(columns)
     check_frozen(columns, dynamic)
+    key = tuple(columns[position].name for position in planning.derived_key(bound))
     return TableDefinition(
         columns=tuple(columns),
+        unique_keys=(Key(name=declaring.system_name(), columns=key),) if key and dynamic.frozen_where is None else (),
         location="",
         transient=statement.transient,
         cluster_by=declaring.clustering_key(run, run.object_name(statement.name), columns, statement.cluster_by),
@@ -138,6 +141,14 @@ def _keeps(declared: DataType, produced: DataType) -> bool:
         return True
     whole = (declared.precision or 0) - (declared.scale or 0)
     return declared.scale == produced.scale and whole >= min(38, produced.precision or 0) - (produced.scale or 0)
+
+
+def fits(old: DataType, new: DataType) -> bool:
+    """Whether every value of the one type is a value of the other."""
+    if old == new:
+        return True
+    same = old.kind is new.kind and old.scale == new.scale
+    return same and (new.precision or 0) >= (old.precision or 0) and (new.length or 0) >= (old.length or 0)
 
 
 def check_frozen(columns: Iterable[Column], dynamic: DynamicDefinition) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from snowmelt.features.dynamic_tables import altering
+from snowmelt.features.dynamic_tables import altering, or_altering
 from snowmelt.features.dynamic_tables.creating import visible_versions
 from snowmelt.features.dynamic_tables.readable_plans import readable_query, readable_text
+from snowmelt.ivm import redefinition
 from snowmelt.ivm.changes import TableChange
 from snowmelt.ivm.cost import ENGINE_NAMES, ComputeEngine, EngineRate, estimate
 from snowmelt.ivm.plan import RefreshPlan
@@ -17,6 +19,7 @@ from snowmelt.runtime.incremental.definitions import BoundDefinition, bind
 from snowmelt.runtime.rights.plans import ExplainRow
 from snowmelt.sql.statements.dynamic_tables import ExplainDynamicTable
 from snowmelt.state.dynamic_model import DynamicDefinition, RefreshMode
+from snowmelt.state.model import CatalogObject
 from snowmelt.state.store import StateReader
 
 if TYPE_CHECKING:
@@ -24,12 +27,23 @@ if TYPE_CHECKING:
 
 
 def explain(run: Run, statement: ExplainDynamicTable) -> list[ExplainRow]:
-    """Steps, and what happens in them. The plan is the one for changes of every kind in every source."""
+    """Steps, and what happens in them. The plan is the one for changes of every kind in every source.
+
+    With a name and a query: first what would become of the table's rows if that were its query.
+    """
+    carried: list[ExplainRow] = []
     if statement.name is not None:
         table = altering.require(run, statement.name)
         declared = altering.dynamic_part(table)
         assert declared is not None
         name = table.name
+        if statement.query is not None:
+            # Where CREATE OR REPLACE would look names up.
+            here = run.object_name(("EXPLAINED",), "EXPLAIN DYNAMIC TABLE")
+            declared = declared.model_copy(
+                update={"query": statement.query.text, "database": here.database, "schema_": here.schema}
+            )
+            carried = _carried_rows(run, table, declared)
     else:
         assert statement.query is not None
         name = run.object_name(("EXPLAINED",), "EXPLAIN DYNAMIC TABLE")
@@ -39,7 +53,7 @@ def explain(run: Run, statement: ExplainDynamicTable) -> list[ExplainRow]:
     with run.state.read() as state:
         bound = bind(run, state, name, declared, run.now, visible_versions(run))
         mode, reason = incremental.resolve_mode(declared.refresh_mode, bound)
-        rows = [ExplainRow("Refresh mode", mode.value, open=True)]
+        rows = [*carried, ExplainRow("Refresh mode", mode.value, open=True)]
         if reason is not None:
             rows.append(ExplainRow("Reason", reason))
         rows += [
@@ -55,11 +69,26 @@ def explain(run: Run, statement: ExplainDynamicTable) -> list[ExplainRow]:
         return [*rows, *_cost_rows(run, state, statement, bound), *_plan_rows(bound, _plan(run, bound))]
 
 
+def _carried_rows(run: Run, table: CatalogObject, declared: DynamicDefinition) -> list[ExplainRow]:
+    bound = altering.bound_now(run, table.name, declared)
+    way = or_altering.way_to(run, table, declared, bound)
+    if isinstance(way, str):
+        return [ExplainRow("Rows there are", f"computed anew: {way}", open=True)]
+    kept = ExplainRow("Rows there are", f"carried over: {way.how}", open=True)
+    sources = {**way.bound.sources, table.id: table}
+    if not way.by_changes:
+        query = readable_query(sources, way.planner.full(run.now))
+        return [kept, ExplainRow("Carried over by", query)]
+    plan = way.planner.plan({}, before=redefinition.BEFORE, after=redefinition.AFTER)
+    steps = _plan_rows(way.bound, plan)
+    return [kept, *(replace(row, name=f"Carried over: {row.name[0].lower()}{row.name[1:]}") for row in steps)]
+
+
 def _cost_rows(
     run: Run, state: StateReader, statement: ExplainDynamicTable, bound: BoundDefinition
 ) -> list[ExplainRow]:  # fmt: skip
     """What is expected of the next refresh, either way, if it changes as many rows as the last one did."""
-    if statement.name is None:
+    if statement.name is None or statement.query is not None:
         return []
     measured = incremental.measured_so_far(state.dynamic.require(altering.require(run, statement.name).id).costs)
     work = incremental.work_of(run, state, bound, measured, max(measured.incremental_rows, 1))

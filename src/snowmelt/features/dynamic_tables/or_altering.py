@@ -1,8 +1,9 @@
 """CREATE OR ALTER and CREATE OR REPLACE of a dynamic table that exists: its rows are kept where they can be.
 
-OR ALTER leaves them as they are; where the definition says something else, the next refresh computes them anew. OR
-REPLACE of a query that only gives more columns, or wider types, does so at once, in the same transaction: the table
-stays the same one, with its past versions, its history and those who read its changes.
+OR ALTER leaves them as they are; where the definition says something else, the next refresh carries them over
+(`redefining.py`) or computes them anew. OR REPLACE of a query that rows can be carried over to, or that only gives more
+columns or wider types, does so at once, in the same transaction: the table stays the same one, with its past versions,
+its history and those who read its changes.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from snowmelt.core.types import DataType
-from snowmelt.features.dynamic_tables import declarations, scheduling
+from snowmelt.features.dynamic_tables import declarations, redefining, scheduling
 from snowmelt.features.dynamic_tables.altering import bound_now, check, dynamic_part
 from snowmelt.features.dynamic_tables.creating import refresh_sources
 from snowmelt.features.dynamic_tables.refresh import refresh_altered
 from snowmelt.features.relations.alter_tables import alter_columns
-from snowmelt.runtime import retention
+from snowmelt.runtime import declaring, retention
 from snowmelt.runtime.incremental import planning as incremental
+from snowmelt.runtime.incremental.definitions import BoundDefinition
 from snowmelt.sql.dialect import parse_snowflake
 from snowmelt.sql.statements.alter_table import AddColumn, ClusterBy, SetType
 from snowmelt.sql.statements.base import Action
@@ -28,7 +29,7 @@ from snowmelt.sql.statements.changes import SetColumnComment
 from snowmelt.sql.statements.columns import ColumnSpec
 from snowmelt.sql.statements.dynamic_tables import CreateDynamicTable
 from snowmelt.sql.tokens import SqlText
-from snowmelt.state.dynamic_model import DynamicDefinition, DynamicState
+from snowmelt.state.dynamic_model import DynamicDefinition, DynamicState, RefreshAction
 from snowmelt.state.model import CatalogObject, Column, TableDefinition
 from snowmelt.state.store import StateTransaction
 
@@ -41,23 +42,31 @@ _DECLARED = (
 )  # fmt: skip
 
 
+_QUERY = "The query was changed."
+_MUCH = "So much changed since its last refresh."
+
+
 class CannotKeepError(Exception):
     """The rows of the table can't be kept under its new definition."""
 
 
-def or_alter(run: Run, table: CatalogObject, statement: CreateDynamicTable) -> str | None:
-    """Makes the table what the statement says and keeps its rows; why they are computed anew at the next refresh.
+def or_alter(run: Run, table: CatalogObject, statement: CreateDynamicTable) -> str:
+    """Makes the table what the statement says and keeps its rows; what the next refresh does to them, for the user.
 
     Raises `CannotKeepError` when they can't be kept.
     """
-    return _Alteration(run, table, statement).apply().reason
+    altered = _Alteration(run, table, statement).apply()
+    if altered.reason is not None:
+        return f" It is re-initialised at its next refresh: {altered.reason}"
+    return f" Its rows are carried over at its next refresh: {altered.how}." if altered.how is not None else ""
 
 
 def or_replace(run: Run, table: CatalogObject, statement: CreateDynamicTable) -> str:
-    """Makes the table what the statement says, and equal to its query, without making another table of it; why its
-    rows are computed anew.
+    """Makes the table what the statement says, and equal to its query, without making another table of it; what became
+    of its rows, for the user.
 
-    Raises `CannotKeepError` when the query is not that of the table with more columns or wider types.
+    Raises `CannotKeepError` when rows can't be carried over, and the query is not that of the table with more columns
+    or wider types.
     """
     alteration = _Alteration(run, table, statement)
     alteration.check_extends()
@@ -66,13 +75,16 @@ def or_replace(run: Run, table: CatalogObject, statement: CreateDynamicTable) ->
     if now:
         at = refresh_sources(run.account, run, alteration.bound, at)
     altered = alteration.apply(always=True)
-    assert altered.reason is not None
     if not now:
-        return f"It is re-initialised at its next refresh: {altered.reason}"
+        if altered.reason is None:
+            return f" Its rows are carried over at its next refresh: {altered.how}."
+        return f" It is re-initialised at its next refresh: {altered.reason}"
     outcome = refresh_altered(run, altered.table, altered.dynamic, at)
     if outcome.error is not None:
         raise outcome.error
-    return f"It was re-initialised: {altered.reason}"
+    if outcome.action is RefreshAction.INCREMENTAL:
+        return f" Its rows were carried over: {altered.how}."
+    return f" It was re-initialised: {altered.reason or outcome.reason or _MUCH}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +94,9 @@ class _Altered:
     table: CatalogObject
     dynamic: DynamicState
     reason: str | None
+    """Why its rows are computed anew, if they are."""
+    how: str | None = None
+    """How they are carried over, if they are."""
 
 
 class _Alteration:
@@ -96,6 +111,8 @@ class _Alteration:
         self.bound = bound_now(run, table.name, self.declared)
         wanted = declarations.definition_of(run, statement, self.declared, self.bound)
         self.contract = run.account.contracts.wanted(run, statement.options, table, wanted.columns)
+        same_key = [key.columns for key in wanted.unique_keys] == [key.columns for key in table.definition.unique_keys]
+        self.unique_keys = table.definition.unique_keys if same_key else wanted.unique_keys
         if wanted.transient != table.definition.transient:
             raise CannotKeepError("TRANSIENT can't be changed")
         self.actions = _reshaping(table.definition.columns, wanted.columns)
@@ -105,8 +122,14 @@ class _Alteration:
     def check_extends(self) -> None:
         if self.statement.backfill_from is not None:
             raise CannotKeepError("it begins with the rows of another table")
-        if not _extends(parse_snowflake(self.before.query), parse_snowflake(self.declared.query)):
-            raise CannotKeepError("the query changed")
+        if self.statement.annotations:
+            raise CannotKeepError("the statement declares policies or tags")
+        if _extends(parse_snowflake(self.before.query), parse_snowflake(self.declared.query)):
+            return
+        with self.run.state.read() as state:
+            found = redefining.way_from_now(self.run, state, self.table, self.declared, self.bound)
+        if isinstance(found, str):
+            raise CannotKeepError(f"the query changed: {found}")
 
     def apply(self, *, always: bool = False) -> _Altered:
         """`always`: the rows are computed anew although nothing asks for it."""
@@ -115,6 +138,14 @@ class _Alteration:
         declarations.check_sources(self.bound, mode)
         check(run, self.table, declared)
         reason = _reason(before, declared) or ("The dynamic table was replaced." if always else None)
+        with run.state.read() as state:
+            dynamic = state.dynamic.require(self.table.id)
+            changed_query = reason == _QUERY
+            way = redefining.way_from_now(run, state, self.table, declared, self.bound) if changed_query else None
+        if isinstance(way, str):
+            reason = f"{_QUERY.rstrip('.')}: {way}."
+        how = way.how if isinstance(way, redefining.Way) else None
+        reason = reason if how is None else None
         definition = self.table.definition
         if self.actions:
             definition = alter_columns(run, self.table, self.actions)
@@ -122,10 +153,9 @@ class _Alteration:
             run.open_for_write(self.table)
         assert isinstance(definition, TableDefinition)
         changed = before.model_copy(update={name: getattr(declared, name) for name in _DECLARED})
-        with run.state.read() as state:
-            dynamic = state.dynamic.require(self.table.id)
         kept: dict[str, Any] = {
             "reinit_reason": reason or dynamic.reinit_reason,
+            "rows_of": redefining.rows_of(before, dynamic) if how is not None else dynamic.rows_of,
             "refresh_mode": mode,
             "refresh_mode_reason": mode_reason,
         }
@@ -138,13 +168,14 @@ class _Alteration:
             # A table just made is never suspended.
             kept |= {"suspended": False, "reason_code": None, "reason_message": None, "failures": 0}
         run.transaction.at_commit.append(lambda state: self._record(state, changed, kept))
-        altered = self.table.model_copy(update={"definition": definition.model_copy(update={"dynamic": changed})})
-        return _Altered(altered, dynamic.model_copy(update=kept), reason)
+        definition = definition.model_copy(update={"dynamic": changed, "unique_keys": self.unique_keys})
+        altered = self.table.model_copy(update={"definition": definition})
+        return _Altered(altered, dynamic.model_copy(update=kept), reason, how)
 
     def _record(self, state: StateTransaction, changed: DynamicDefinition, kept: dict[str, Any]) -> None:
         current = state.catalog.by_id(self.table.id)
         assert current is not None and isinstance(current.definition, TableDefinition)
-        definition = current.definition.model_copy(update={"dynamic": changed})
+        definition = current.definition.model_copy(update={"dynamic": changed, "unique_keys": self.unique_keys})
         options = self.statement.options
         values = {"definition": definition, "altered_on": state.now, "comment": options.comment}
         current = current.model_copy(update=values)
@@ -161,7 +192,7 @@ class _Alteration:
 def _reason(before: DynamicDefinition, after: DynamicDefinition) -> str | None:
     moved = (before.database, before.schema_) != (after.database, after.schema_)
     if moved or parse_snowflake(before.query) != parse_snowflake(after.query):
-        return "The query was changed."
+        return _QUERY
     if before.refresh_mode is not after.refresh_mode:
         return "The refresh mode was changed."
     if before.frozen_where is not None and before.frozen_where != after.frozen_where:
@@ -197,6 +228,17 @@ def _uncast(column: exp.Expr) -> tuple[exp.Expr, str]:
     return value, column.alias_or_name
 
 
+def way_to(run: Run, table: CatalogObject, declared: DynamicDefinition, bound: BoundDefinition) -> redefining.Way | str:
+    """How the rows of a table would be carried over to another query, for EXPLAIN; or why they can't be."""
+    assert isinstance(table.definition, TableDefinition)
+    try:
+        _reshaping(table.definition.columns, declaring.columns_of_query(run, (), bound.query))
+    except CannotKeepError as why:
+        return str(why)
+    with run.state.read() as state:
+        return redefining.way_from_now(run, state, table, declared, bound)
+
+
 def _reshaping(before: Sequence[Column], after: Sequence[Column]) -> list[Action]:
     """What leads from the columns there are to those there should be: widened types, comments, new columns behind."""
     names = {column.name for column in after}
@@ -207,7 +249,7 @@ def _reshaping(before: Sequence[Column], after: Sequence[Column]) -> list[Action
     for old, new in zip(before, after, strict=False):
         if old.name != new.name:
             raise CannotKeepError(f"column '{old.name}' is in another position")
-        if old.nullable != new.nullable or not _fits(old.type, new.type):
+        if old.nullable != new.nullable or not declarations.fits(old.type, new.type):
             raise CannotKeepError(f"column '{old.name}' was {old.type} and is {new.type}")
         if old.type != new.type:
             actions.append(SetType(old.name, SqlText(str(new.type))))
@@ -218,11 +260,3 @@ def _reshaping(before: Sequence[Column], after: Sequence[Column]) -> list[Action
             raise CannotKeepError(f"column '{new.name}' is NOT NULL")
         actions.append(AddColumn(ColumnSpec(new.name, SqlText(str(new.type)), comment=new.comment)))
     return actions
-
-
-def _fits(old: DataType, new: DataType) -> bool:
-    """Whether every value of the one type is a value of the other."""
-    if old == new:
-        return True
-    same = old.kind is new.kind and old.scale == new.scale
-    return same and (new.precision or 0) >= (old.precision or 0) and (new.length or 0) >= (old.length or 0)

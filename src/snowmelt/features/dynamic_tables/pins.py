@@ -68,6 +68,8 @@ def unchanged(account: Account, state: StateReader, dynamic: DynamicState, at: d
     """Whether the table would be the same at that data timestamp. Looks up versions and policies, and nothing else."""
     if dynamic.data_timestamp is None or dynamic.time_dependent or dynamic.reinit_reason is not None:
         return False
+    if dynamic.rows_of is not None:
+        return False
     return all(
         _unchanged(state, item, dynamic.frontier, at) and _same_policies(account, state, item)
         for item in dynamic.dependencies

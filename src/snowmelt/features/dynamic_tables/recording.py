@@ -52,6 +52,8 @@ class RefreshOutcome:
     """The row of history; None when there was nothing to do, because the table is as new as that already."""
     rows_inserted: int = 0
     rows_deleted: int = 0
+    reason: str | None = None
+    """Why all rows were computed anew, if they were."""
     error: SnowmeltError | None = None
 
     @property
@@ -160,6 +162,7 @@ class RefreshRecord:
                 "dependencies": bound.dependencies,
                 "time_dependent": done.time_dependent,
                 "reinit_reason": None,
+                "rows_of": None,
                 "version": pending.version,
                 "operator_states": done.states,
                 "costs": incremental.costs_after(
@@ -223,6 +226,7 @@ class RefreshRecord:
         result: CommitResult | None = None,
         *,
         refresh_id: str | None = "",
+        reason: str | None = None,
         error: SnowmeltError | None = None,
     ) -> RefreshOutcome:
         return RefreshOutcome(
@@ -234,6 +238,7 @@ class RefreshRecord:
             refresh_id=self.row.id if refresh_id == "" else refresh_id,
             rows_inserted=_counts(result)["numInsertedRows"] if result is not None else 0,
             rows_deleted=_counts(result)["numDeletedRows"] if result is not None else 0,
+            reason=reason,
             error=error,
         )
 

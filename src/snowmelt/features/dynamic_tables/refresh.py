@@ -15,10 +15,11 @@ from sqlglot import exp
 from snowmelt.core import errors
 from snowmelt.core.errors import SnowmeltError
 from snowmelt.core.faults import reached
-from snowmelt.features.dynamic_tables import by_changes, frozen, pins
+from snowmelt.features.dynamic_tables import by_changes, frozen, pins, redefining
 from snowmelt.features.dynamic_tables import errors as refresh_errors
 from snowmelt.features.dynamic_tables.binding import Binding
 from snowmelt.features.dynamic_tables.recording import Again, Done, RefreshOutcome, RefreshRecord
+from snowmelt.ivm.redefinition import DifferentError
 from snowmelt.runtime import correlation
 from snowmelt.runtime.incremental import filling, operator_states
 from snowmelt.runtime.incremental import planning as incremental
@@ -211,7 +212,8 @@ class _TableRefresh:
         finally:
             structlog.contextvars.unbind_contextvars("correlation_id", "table")
         reached("refresh-done")
-        return self.record.outcome(RefreshState.SUCCEEDED, done[0].action, done[0].result)
+        reason = done[0].reinit_reason
+        return self.record.outcome(RefreshState.SUCCEEDED, done[0].action, done[0].result, reason=reason)
 
     def _write(self, run: RefreshRun, pending: PendingTable, dynamic: DynamicState) -> Done:
         """Computes the rows and commits them to the table's log, where nobody sees them yet."""
@@ -230,15 +232,24 @@ class _TableRefresh:
             if reason is None and dynamic.refresh_mode is not RefreshMode.FULL:
                 reason = pins.forgotten(state, dynamic.frontier)
             started_from_nothing = dynamic.data_timestamp is None
+            carried: redefining.CarriedOver | None = None
+            if reason is None and dynamic.rows_of is not None:
+                try:
+                    carried = redefining.carry_over(run, state, self.table, pending, dynamic, self.at)
+                    dynamic = carried.dynamic
+                except DifferentError as different:
+                    reason = f"The query was changed: {different}."
             bound_at = self.account.clock.now()
             applied: by_changes.Applied | by_changes.InFull | None = None
             rows: exp.Select | None = None
             states: dict[str, OperatorState] = {}
             if reason is None and not started_from_nothing and dynamic.refresh_mode is not RefreshMode.FULL:
                 with span("by changes", correlation_id=newest):
-                    applied = by_changes.changes_by_plan(
-                        by_changes.Attempt(run, state, self.table, pending, dynamic, bound, binding.compile, self.at)
+                    # What was carried over is followed by changes: who changed the definition was told so.
+                    attempt = by_changes.Attempt(
+                        run, state, self.table, pending, dynamic, bound, binding.compile, self.at, carried is None
                     )
+                    applied = by_changes.changes_by_plan(attempt)
             if not isinstance(applied, by_changes.Applied):
                 self.record.begin()
                 bound = binding.anew()
@@ -252,6 +263,9 @@ class _TableRefresh:
         if isinstance(applied, by_changes.Applied):
             action, result, details = RefreshAction.INCREMENTAL, applied.result, applied.details
             states = applied.states
+            if carried is not None:
+                result = redefining.together(carried.result, result)
+                details = {**details, "carried_over": carried.how, "compiled": True}
         else:
             assert rows is not None
             with span("in full", correlation_id=newest):

@@ -58,6 +58,9 @@ class Aggregate(Unary):
     def group_keys(self) -> tuple[PlanColumn, ...]:
         return self.keys
 
+    def unique_by(self, conditions: Sequence[exp.Expr]) -> tuple[PlanColumn, ...]:
+        return self.keys
+
     @property
     def has_one_row(self) -> bool:
         return not self.keys

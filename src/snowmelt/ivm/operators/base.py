@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
 from sqlglot import exp
 
@@ -161,6 +161,10 @@ class Operator(ABC):
         alone; empty if any change may change all of them."""
         return None
 
+    def unique_by(self, conditions: Sequence[exp.Expr]) -> tuple[PlanColumn, ...] | None:
+        """Columns of which no two of its rows that meet the conditions have the same values, if its form says so."""
+        return None
+
     def affected(self, rules: ChangeRules) -> Restriction | None:
         """The group keys that changed; None when none did."""
         raise NotImplementedError
@@ -182,6 +186,26 @@ class Operator(ABC):
     def top_rows(self, rules: ChangeRules, names: Mapping[str, str]) -> TopRows | None:
         """A short way to its new rows from those of the table, whose names are given by id."""
         return None
+
+    # -- under another definition ---------------------------------------------------------------------------------
+
+    def peeled(self) -> tuple[list[exp.Expr], Operator]:
+        """The conditions of the filters on top, lowest first, and what is below them."""
+        return [], self
+
+    @property
+    def joining(self) -> tuple[exp.Expr, ...]:
+        """Conditions that might as well be tested on top."""
+        return ()
+
+    def joined_by(self, conditions: Sequence[exp.Expr]) -> Operator:
+        """The same with these in place of `joining`."""
+        return self
+
+    def unfold(self, block: Unfolding, *, top: bool) -> None:
+        """Adds itself to a level of a query, taken apart as far as that goes. `top`: nothing but projections, filters
+        and outer or semi joins is above it."""
+        block.parts.append(self)
 
     # -- rewriting ------------------------------------------------------------------------------------------------
 
@@ -222,6 +246,16 @@ class Operator(ABC):
     def identified(self, identify: Identify) -> Identified:
         """With columns that tell its rows apart, made of those of its inputs."""
         raise NoIdentityError(self.no_identity)
+
+
+class Unfolding(Protocol):
+    """One level of a query, taken apart."""
+
+    values: dict[str, exp.Expr]
+    conditions: list[exp.Expr]
+    parts: list[Operator]
+    joins: list[Any]
+    """Outer and semi joins, from the top down."""
 
 
 class OuterNames(dict[str, PlanColumn]):

@@ -9,7 +9,17 @@ from sqlglot import exp
 
 from snowmelt.ivm.algebra import WEIGHT, Fresh, PlanColumn, When, all_of, columns_in, conjuncts
 from snowmelt.ivm.changes import Change, ChangeRules
-from snowmelt.ivm.operators.base import Hoisted, Identified, Identify, Joined, Operator, OuterDomain, Passage, Unary
+from snowmelt.ivm.operators.base import (
+    Hoisted,
+    Identified,
+    Identify,
+    Joined,
+    Operator,
+    OuterDomain,
+    Passage,
+    Unary,
+    Unfolding,
+)
 from snowmelt.ivm.rendering import PlanRenderer, RenderedRows, Restriction, ScanOrigin, selected
 from snowmelt.ivm.trees import call, number, quoted
 
@@ -60,6 +70,17 @@ class Filter(Unary):
     def passage(self) -> Passage:
         below = self.input.passage()
         return replace(below, conditions=(*below.conditions, self.condition))
+
+    def unique_by(self, conditions: Sequence[exp.Expr]) -> tuple[PlanColumn, ...] | None:
+        return self.input.unique_by([*conditions, self.condition])
+
+    def peeled(self) -> tuple[list[exp.Expr], Operator]:
+        below, node = self.input.peeled()
+        return [*below, *conjuncts(self.condition)], node
+
+    def unfold(self, block: Unfolding, *, top: bool) -> None:
+        block.conditions += conjuncts(self.condition)
+        self.input.unfold(block, top=top)
 
     def origin(self) -> ScanOrigin | None:
         below = self.input.origin()

@@ -37,6 +37,9 @@ class FirstRow(Unary):
     def group_keys(self) -> tuple[PlanColumn, ...]:
         return self.keys
 
+    def unique_by(self, conditions: Sequence[exp.Expr]) -> tuple[PlanColumn, ...]:
+        return self.keys
+
     def rows(self, renderer: PlanRenderer, when: When, restriction: Restriction | None) -> RenderedRows:
         state = renderer.states.get(id(self))
         if state is not None:

@@ -10,7 +10,16 @@ from sqlglot import exp
 
 from snowmelt.ivm.algebra import WEIGHT, PlanColumn, When, all_of, columns_in, conjuncts
 from snowmelt.ivm.changes import Change, ChangeRules, tables_in
-from snowmelt.ivm.operators.base import Hoisted, Identified, Identify, Joined, Operator, OuterDomain, OuterNames
+from snowmelt.ivm.operators.base import (
+    Hoisted,
+    Identified,
+    Identify,
+    Joined,
+    Operator,
+    OuterDomain,
+    OuterNames,
+    Unfolding,
+)
 from snowmelt.ivm.operators.filter import Filter, filtered
 from snowmelt.ivm.rendering import PlanRenderer, RenderedRows, Restriction, moves, nearest, select_from, selected
 from snowmelt.ivm.trees import same
@@ -125,6 +134,18 @@ class InnerJoin(Operator):
             known.update(found)
             parts.append((query, other.ids))
         return self._joined(renderer, parts, When.NEW, weighted=True)
+
+    @property
+    def joining(self) -> tuple[exp.Expr, ...]:
+        return self.conditions
+
+    def joined_by(self, conditions: Sequence[exp.Expr]) -> Operator:
+        return replace(self, conditions=tuple(conditions))
+
+    def unfold(self, block: Unfolding, *, top: bool) -> None:
+        block.conditions += self.conditions
+        for part in self.parts:
+            part.unfold(block, top=False)
 
     def hoisted(self, free: frozenset[str]) -> Hoisted | None:
         parts: list[Operator] = []

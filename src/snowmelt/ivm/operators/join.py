@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from snowmelt.ivm.algebra import WEIGHT, Fresh, Item, PlanColumn, When, all_of, columns_in, conjuncts, passed
 from snowmelt.ivm.changes import Change, ChangeRules, tables_in, with_value
-from snowmelt.ivm.operators.base import Hoisted, Identified, Identify, Joined, Operator, OuterDomain
+from snowmelt.ivm.operators.base import Hoisted, Identified, Identify, Joined, Operator, OuterDomain, Unfolding
 from snowmelt.ivm.operators.filter import filtered
 from snowmelt.ivm.operators.project import Project
 from snowmelt.ivm.operators.union import Union
@@ -58,6 +58,13 @@ class Join(Operator):
             join.set("kind", self.kind.value)
         query.set("joins", [join])
         return query
+
+    def unfold(self, block: Unfolding, *, top: bool) -> None:
+        if top:
+            block.joins.append(self)
+            self.left.unfold(block, top=True)
+        else:
+            block.parts.append(self)
 
     def rows(self, renderer: PlanRenderer, when: When, restriction: Restriction | None) -> RenderedRows:
         inside = restriction.only(self.left.ids) if restriction is not None else None

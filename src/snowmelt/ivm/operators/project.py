@@ -8,9 +8,19 @@ from functools import cached_property
 
 from sqlglot import exp
 
-from snowmelt.ivm.algebra import Fresh, Item, PlanColumn, When, columns_in, passed
+from snowmelt.ivm.algebra import Fresh, Item, PlanColumn, When, columns_in, ids_of, passed
 from snowmelt.ivm.changes import Change, ChangeRules
-from snowmelt.ivm.operators.base import Hoisted, Identified, Identify, Joined, Operator, OuterDomain, Passage, Unary
+from snowmelt.ivm.operators.base import (
+    Hoisted,
+    Identified,
+    Identify,
+    Joined,
+    Operator,
+    OuterDomain,
+    Passage,
+    Unary,
+    Unfolding,
+)
 from snowmelt.ivm.rendering import (
     PlanRenderer,
     RenderedRows,
@@ -77,6 +87,16 @@ class Project(Unary):
         below = self.input.passage()
         names = {theirs: own for own, theirs in self._plain.items()}
         return replace(below, names={own: names[there] for own, there in below.names.items() if there in names})
+
+    def unique_by(self, conditions: Sequence[exp.Expr]) -> tuple[PlanColumn, ...] | None:
+        values = {item.column.id: item.value for item in self.items}
+        below = self.input.unique_by([substituted(condition, values) for condition in conditions])
+        own = {there: item.column for item in reversed(self.items) if (there := self._plain.get(item.column.id))}
+        return tuple(own[c.id] for c in below) if below is not None and ids_of(below) <= own.keys() else None
+
+    def unfold(self, block: Unfolding, *, top: bool) -> None:
+        block.values |= {item.column.id: item.value for item in self.items}
+        self.input.unfold(block, top=top)
 
     def origin(self) -> ScanOrigin | None:
         below = self.input.origin()

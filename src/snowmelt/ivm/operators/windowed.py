@@ -76,6 +76,11 @@ class Windowed(Unary):
         ranked = Project(below, (*passed(self.input.columns), rank))
         return filtered(ranked, all_of(others)) if others else ranked
 
+    def unique_by(self, conditions: Sequence[exp.Expr]) -> tuple[PlanColumn, ...] | None:
+        ranks = [item.column.id for item in self.items if aggregate_name(item.value.this) == "row_number"]
+        asked = [one for condition in conditions for one in conjuncts(condition)]
+        return self.partition if any(_is_first(one, rank) for one in asked for rank in ranks) else None
+
     def keys_below(
         self, rules: ChangeRules, keys: tuple[PlanColumn, ...]
     ) -> tuple[Operator, tuple[PlanColumn, ...]] | None:

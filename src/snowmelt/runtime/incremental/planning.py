@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
+from datetime import datetime
 
 from sqlglot import exp
 
 from snowmelt.core.config import QuickMode
+from snowmelt.ivm import plan
 from snowmelt.ivm.algebra import Tables, table_name
 from snowmelt.ivm.cost import ComputeEngine, Measured, Work
-from snowmelt.ivm.lowering import lower
+from snowmelt.ivm.lowering import lower, lowered
 from snowmelt.ivm.operators.limit import Limit
 from snowmelt.ivm.operators.windowed import Windowed
 from snowmelt.ivm.plan import RefreshPlanner
@@ -93,6 +95,18 @@ def planner_of(bound: BoundDefinition) -> RefreshPlanner:
     return RefreshPlanner(lower(bound.query.tree, tables_of(bound)))
 
 
+def derived_key(bound: BoundDefinition) -> tuple[int, ...]:
+    """The positions of the columns that tell the rows of a query apart, where its form says so; of any mode."""
+    if bound.python is not None:
+        return ()
+    try:
+        view, _ = lowered(bound.query.tree, tables_of(bound))
+    except NotIncrementalError:
+        return ()
+    keys = [column.key for column in bound.query.columns]
+    return tuple(sorted({keys.index(name) for name in plan.derived_key(view)}))
+
+
 @dataclass(frozen=True, slots=True)
 class Filled:
     """A query over states that were just computed."""
@@ -109,16 +123,16 @@ def filled(run: RefreshRun, table: CatalogObject, bound: BoundDefinition) -> Fil
     definition = table.definition
     assert isinstance(definition, TableDefinition) and definition.dynamic is not None
     try:
-        plan = planner_of(bound).initial(bound.environment.context.now)
+        initial = planner_of(bound).initial(bound.environment.context.now)
     except NotIncrementalError:
         return Filled(bound, {})
-    if not plan.states:
+    if not initial.states:
         return Filled(reproducible(bound), {})
     relations = _present(run)
     states = OperatorStates(run, definition)
-    made = states.fill(plan, relations)
-    relations.update({state.stored: states.relation(state, made[state.name]) for state, _ in plan.states})
-    query = replace(bound.query, tree=resolved(plan.rows, relations))
+    made = states.fill(initial, relations)
+    relations.update({state.stored: states.relation(state, made[state.name]) for state, _ in initial.states})
+    query = replace(bound.query, tree=resolved(initial.rows, relations))
     return Filled(replace(bound, query=query), made)
 
 
@@ -133,8 +147,13 @@ def reproducible(bound: BoundDefinition) -> BoundDefinition:
         return bound
     catalog = bound.environment.relations
     assert isinstance(catalog, DefinitionCatalog)
-    tree = resolved(planner.full(bound.environment.context.now), _present(catalog.run))
+    tree = rows_now(catalog.run, planner, bound.environment.context.now)
     return replace(bound, query=replace(bound.query, tree=tree))
+
+
+def rows_now(run: Run, planner: RefreshPlanner, at: datetime) -> exp.Select:
+    """All rows of a view over what the run has pinned."""
+    return resolved(planner.full(at), _present(run))
 
 
 def _present(run: Run) -> dict[str, exp.Expr]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from snowmelt.runtime.metadata.catalog import objects
-from snowmelt.runtime.metadata.columns import Row
+from snowmelt.runtime.metadata.columns import Row, word
 from snowmelt.runtime.metadata.listing import Listing
 from snowmelt.runtime.metadata.scopes import ListingScope, relation_scope
 from snowmelt.sql.statements.show import ShowStatement
@@ -74,8 +74,13 @@ def _key(item: CatalogObject, key: Key) -> Iterator[Row]:
             "column_name": column,
             "key_sequence": sequence,
             "constraint_name": key.name,
-            "rely": "false",
+            "rely": word(_is_derived(item)),
         }
+
+
+def _is_derived(item: CatalogObject) -> bool:
+    """The keys of a dynamic table follow from its query: they hold without being enforced."""
+    return isinstance(item.definition, TableDefinition) and item.definition.dynamic is not None
 
 
 def _foreign_key(run: Run, state: StateReader, item: CatalogObject, key: ForeignKey) -> Iterator[Row]:

@@ -11,7 +11,7 @@ from snowmelt.sql.statements.changes import RenameTo, SetOptions, SwapWith, Unse
 from snowmelt.sql.statements.create_rules import CreateHead, CreateRule
 from snowmelt.sql.statements.cursor import TokenCursor
 from snowmelt.sql.statements.heads import clone_source, created_name, if_exists, object_name
-from snowmelt.sql.statements.kinds import annotation, declared
+from snowmelt.sql.statements.kinds import annotation, declared_of_container
 from snowmelt.sql.statements.options import (
     NO_COLLATION,
     Options,
@@ -106,14 +106,9 @@ def parse_create_schema(cursor: TokenCursor, head: CreateHead) -> CreateSchema:
 
 
 def _options(cursor: TokenCursor, kind: str) -> tuple[ContainerOptions, tuple[Annotation, ...]]:
-    said = _tags(cursor)
+    said = declared_of_container(cursor)
     options = read_options(cursor, ContainerOptions, kind)
-    return options, (*said, *_tags(cursor))
-
-
-def _tags(cursor: TokenCursor) -> tuple[Annotation, ...]:
-    found = declared(cursor) if cursor.at("WITH", "TAG") or cursor.at("TAG", "(") else None
-    return () if found is None else (found,)
+    return options, (*said, *declared_of_container(cursor))
 
 
 def parse_alter_database(cursor: TokenCursor, kind: ObjectType) -> AlterDatabase:

@@ -173,7 +173,7 @@ def parse_create_dynamic_table(cursor: TokenCursor, head: CreateHead) -> CreateD
     said = (*(one for column in columns for one in column.annotations), *clauses.said)
     if said and (head.or_alter or clone is not None):
         raise errors.unsupported(
-            "policies in CREATE OR ALTER DYNAMIC TABLE and … CLONE", hint="Put them on by ALTER DYNAMIC TABLE."
+            "policies and tags in CREATE OR ALTER DYNAMIC TABLE and … CLONE", hint="Put them on by ALTER DYNAMIC TABLE."
         )
     query = None
     if clone is None:
@@ -332,7 +332,8 @@ def parse_explain_dynamic_table(cursor: TokenCursor) -> ExplainDynamicTable:
         return ExplainDynamicTable(query=cursor.rest())
     if not (cursor.at_kind(TokenKind.WORD) or cursor.at_kind(TokenKind.QUOTED)):
         raise cursor.unexpected()
-    return ExplainDynamicTable(name=cursor.name())
+    name = cursor.name()
+    return ExplainDynamicTable(name=name, query=cursor.rest() if cursor.match("AS") else None)
 
 
 CREATE_DYNAMIC_TABLE = CreateRule(parse_create_dynamic_table, frozenset({"TRANSIENT"}), or_alter=True)

@@ -207,6 +207,17 @@ def table_clause(cursor: TokenCursor, verb: str, *, dynamic: bool = False, view:
     return None
 
 
+def declared_of_container(cursor: TokenCursor) -> tuple[Annotation, ...]:
+    """What CREATE SCHEMA or CREATE DATABASE says in the words of a feature."""
+    start = cursor.index
+    cursor.match("WITH")
+    for known in grammar().annotations:
+        if known.of_whole and known.parse_created is not None and cursor.at(known.word, "("):
+            return (known.parse_created(cursor, None),)
+    cursor.index = start
+    return ()
+
+
 def declared(cursor: TokenCursor, column: str | None = None) -> Annotation | None:
     """What CREATE says of a column, or of the whole, in the words of a feature; None where they are no feature's."""
     start = cursor.index

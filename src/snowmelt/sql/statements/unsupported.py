@@ -22,7 +22,7 @@ KINDS = (
 """Kinds of objects, the longer names before those they end or begin like."""
 
 _FOLDERS = "Keys come from the environment of the server, as the reference of the configuration says."
-_ICEBERG = "Tables here are Delta tables: CREATE TABLE, or CREATE DYNAMIC TABLE; any reader of Delta opens them."
+_ICEBERG = "CREATE TABLE, CREATE DYNAMIC TABLE: other engines read all of them as Iceberg from the catalog at /iceberg."
 INSTEAD = {
     "MATERIALIZED VIEW": "CREATE DYNAMIC TABLE keeps a query's rows up to date by changes; a view is always of now.",
     "HYBRID TABLE": "CREATE TABLE finds rows by key in milliseconds; NOT NULL and CHECK are enforced, keys are not.",
