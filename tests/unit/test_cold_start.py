@@ -16,7 +16,7 @@ HEAVY = {
     "starlette", "uvicorn", "yaml",
 }  # fmt: skip
 APPLICATIONS = ("backfill", "demo", "design", "extract_load", "playbooks", "projects", "serve")
-OWN = 460
+OWN = 464
 """How many modules of our own `SELECT 1` may import. It uses some 140."""
 
 

@@ -99,6 +99,7 @@ OF_FILES = {"CopyIntoTable", "Get", "ListFiles", "Put", "RemoveFiles"}
 COUNTS = {
     "CheckContract": "which promises are broken, by how many rows", "ExecuteQualityChecks": "how many rows fail",
     "ExecuteAlert": "runs queries with its owner's rights, as a task does",
+    "ExecuteFile": "runs the statements of a file, each as if the session had sent it",
 }  # fmt: skip
 
 
