@@ -167,7 +167,8 @@ class StatementCatalog:
                 )
             return self._view(found, found.definition)
         assert isinstance(found.definition, TableDefinition)
-        if found.definition.dynamic is not None:
+        if found.definition.dynamic is not None and self.defining is None:
+            # A view that is being created reads no rows: it may stand before those that it will show.
             self._check_initialized(found)
         return self._table(found, found.definition, when)
 
