@@ -21,6 +21,7 @@ _RAW, _SUM, _TASK = (
     ObjectName(_DATABASE, _SCHEMA, name)
     for name in ('tab "le" <img src=x onerror=alert(1)>', 'dyn%20/?#&."ü', "ta'sk \"<i>")
 )
+_USER, _ROLE = "us'er \"<u>", 'ro"le <u>'
 _LONG = "A_NAME_" + "THAT_GOES_ON_" * 12 + "AND_ENDS"
 _SETUP = f"""
 CREATE DATABASE "{_DATABASE.replace('"', '""')}"; CREATE SCHEMA {_RAW.parent}; USE SCHEMA {_RAW.parent};
@@ -33,6 +34,7 @@ ALTER TABLE {_RAW} ADD QUALITY CHECK "che""ck" AS NOT_NULL ("te xt") SEVERITY = 
 INSERT INTO {_RAW} VALUES (4, NULL);
 CREATE TASK {_TASK} WAREHOUSE = compute_wh WHEN 1 = 1 AS SELECT 1;
 CREATE TABLE {_LONG} (id INT);
+CREATE ROLE "ro""le <u>"; CREATE USER "us'er ""<u>" PASSWORD = 'correct horse battery';
 """
 
 
@@ -49,16 +51,36 @@ def _address(name: ObjectName, tab: str = "overview") -> str:
     return "#/table/" + "/".join(quote(part, safe="") for part in (name.database, name.schema, name.name, tab))
 
 
-def test_they_are_shown_as_they_are(browser: Browser, odd: Serving) -> None:
+def test_they_are_shown_as_they_are_on_every_page(browser: Browser, odd: Serving) -> None:
     with opened(browser, odd.url) as page:
         page.on("dialog", lambda _: pytest.fail("a name was run as a script"))
         log_in(page)
+        main, errors = page.locator("main"), page.locator("main .error")
         # From what needs attention to the cause, by the name.
         page.get_by_role("link", name=_RAW.name).first.click()
         expect(page.get_by_role("heading", name=_RAW.name)).to_be_visible()
-        expect(page.locator("main")).to_contain_text('che"ck')
-        visit(page, _address(_RAW))
-        expect(page.locator("main")).to_contain_text("<script>alert(2)</script>")
+        expect(main).to_contain_text('che"ck')
+        for name, tab, text in (
+            (_RAW, "overview", "<script>alert(2)</script>"), (_RAW, "travel", "insert"),
+            (_SUM, "refreshes", "This refresh"), (_SUM, "changes", "Rows of"),
+            (_SUM, "plan", "How a refresh is computed"), (_SUM, "whatif", "COUNT(*)"),
+            (_SUM, "cost", "credits"), (_SUM, "governance", "OWNERSHIP"),
+        ):  # fmt: skip
+            visit(page, _address(name, tab))
+            expect(main).to_contain_text(text)
+            expect(page.locator("main .spinner:visible")).to_have_count(0)
+            expect(errors).to_have_count(0)
+        visit(page, "#/graph")
+        page.get_by_role("button", name=_RAW.name).first.click()
+        expect(page.get_by_role("complementary", name=_RAW.name)).to_be_visible()
+        visit(page, "#/tasks")
+        expect(main).to_contain_text("when there is something to do")
+        page.get_by_role("button", name=_TASK.name).click()
+        expect(page.get_by_text("It has not run yet")).to_be_visible()
+        for kind, who in (("user", _USER), ("role", _ROLE)):
+            visit(page, f"#/people/{kind}/{quote(who, safe='')}")
+            expect(page.get_by_role("complementary", name=who)).to_be_visible()
+        expect(errors).to_have_count(0)
 
 
 def test_a_long_name_breaks_and_moves_nothing(browser: Browser, odd: Serving) -> None:
