@@ -35,6 +35,7 @@ RAW = {
     "features/data_products/pii.py": "samples, of which classes are told",
     "features/dynamic_tables/by_changes.py": "changes of sources, for a plan that has the policies",
     "features/dynamic_tables/checking.py": "refused for what has policies (`checks.py`)",
+    "features/dynamic_tables/redefining.py": "a dynamic table's own rows, carried over to its new definition",
     "features/dynamic_tables/inspecting.py": "refused for what has policies (`checks.py`)",
     "features/iceberg/tables.py": "refused for what has policies",
     "features/lineage/written.py": "names of files",
@@ -94,7 +95,7 @@ CHANGING = {"DeleteStatement"}
 """Tried below, by what is left."""
 WITHOUT_ROWS = _listed("statement")
 """They answer what they did, or what was declared."""
-OF_FILES = {"CopyIntoTable", "Get", "ListFiles", "Put", "RemoveFiles"}
+OF_FILES = {"CopyFiles", "CopyIntoTable", "Get", "ListFiles", "Put", "RemoveFiles"}
 """Rows of files; those of tables came there by COPY INTO."""
 COUNTS = {
     "CheckContract": "which promises are broken, by how many rows", "ExecuteQualityChecks": "how many rows fail",
