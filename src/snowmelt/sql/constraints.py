@@ -36,7 +36,7 @@ class ConstraintKind(StrEnum):
 class Constraints:
     """What holds for who reads one relation."""
 
-    projections: dict[str, projected.Enforcement]
+    projections: dict[str, projected.ProjectionEnforcement]
     """The columns that may not be in a result."""
     groups: grouped.GroupSize | None = None
 
@@ -46,11 +46,11 @@ class Constraints:
 
 def constraints(expressions: BindsExpressions, protection: ReadProtection) -> Constraints:
     """Asks the policies: each is a value that does not depend on rows."""
-    held: dict[str, projected.Enforcement] = {}
+    held: dict[str, projected.ProjectionEnforcement] = {}
     for column, rule in protection.projections.items():
         said = _said(expressions, protection, rule)
         if said != _ALLOWED:
-            held[column] = projected.Enforcement(said)
+            held[column] = projected.ProjectionEnforcement(said)
     rule_of_groups = protection.groups
     if rule_of_groups is None:
         return Constraints(held)
@@ -105,9 +105,9 @@ def refuse(tree: exp.Expr, what: str) -> None:
 
 def _projection(given: dict[str, exp.Expr]) -> exp.Expr:
     allows = _needed(given, "ALLOW", PROJECTION_CALL)
-    otherwise = given.get("ENFORCEMENT", exp.Literal.string(projected.Enforcement.FAIL))
+    otherwise = given.get("ENFORCEMENT", exp.Literal.string(projected.ProjectionEnforcement.FAIL))
     how = otherwise.name.upper() if isinstance(otherwise, exp.Literal) else ""
-    if how not in projected.Enforcement.__members__:
+    if how not in projected.ProjectionEnforcement.__members__:
         raise errors.compilation("001007", "22023", f"ENFORCEMENT of {PROJECTION_CALL} is 'FAIL' or 'NULLIFY'.")
     return exp.Anonymous(this="IFF", expressions=[allows, exp.Literal.string(_ALLOWED), exp.Literal.string(how)])
 
@@ -151,7 +151,7 @@ def _said(expressions: BindsExpressions, protection: ReadProtection, rule: Polic
     value = reduced(expressions.in_body(environment, Scope(), queries).bind(body.copy()).tree)
     said = value.name if isinstance(value, exp.Literal) else _asked(queries, body)
     if kind is ConstraintKind.PROJECTION:
-        return said if said in (_ALLOWED, *projected.Enforcement) else projected.Enforcement.FAIL
+        return said if said in (_ALLOWED, *projected.ProjectionEnforcement) else projected.ProjectionEnforcement.FAIL
     return said
 
 
@@ -172,5 +172,5 @@ def _size(said: str, has_entity: bool) -> grouped.GroupSize | None:
     return grouped.GroupSize(rows, least if has_entity else 0) if rows or least else None
 
 
-def held_back(value: exp.Expr, how: projected.Enforcement, column: str) -> exp.Expr:
+def held_back(value: exp.Expr, how: projected.ProjectionEnforcement, column: str) -> exp.Expr:
     return call(projected.MARK, value, exp.Literal.string(how.value), exp.Literal.string(column))

@@ -305,8 +305,8 @@ class _Groups:
                 continue
             if argument not in self.inner:
                 self.inner.append(argument.copy())
-            place = self.inner.index(argument)
-            argument.replace(exp.column(identifier(f"__a{place}"), table=identifier(_GROUPS)))
+            index = self.inner.index(argument)
+            argument.replace(exp.column(identifier(f"__a{index}"), table=identifier(_GROUPS)))
         return value
 
     # -- the rows below -------------------------------------------------------------------------------------------

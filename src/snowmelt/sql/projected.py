@@ -17,12 +17,12 @@ from snowmelt.sql.bound import OutputColumn
 MARK = "snowmelt_held_back"
 
 
-class Enforcement(StrEnum):
+class ProjectionEnforcement(StrEnum):
     FAIL = "FAIL"
     NULLIFY = "NULLIFY"
 
 
-_Held = Mapping[str, Enforcement]
+_Held = Mapping[str, ProjectionEnforcement]
 """The columns that are held back, by name, and what becomes of a query that gives them out."""
 _NONE: _Held = {}
 _Outputs = dict[str, _Held]
@@ -42,7 +42,7 @@ def allowed(tree: exp.Expr, columns: Sequence[OutputColumn]) -> exp.Expr:
     positions: set[int] = set()
     for position, (column, held) in enumerate(zip(columns, outputs, strict=True)):
         for name, how in held.items():
-            if how is Enforcement.FAIL:
+            if how is ProjectionEnforcement.FAIL:
                 raise _held_back(name, column.name)
             positions.add(position)
     tree = tree.transform(lambda node: node.expressions[0] if _is_mark(node) else node, copy=False)
@@ -154,7 +154,7 @@ def _of(value: exp.Expr, sources: _Sources, tables: Mapping[str, _Outputs]) -> _
     while waiting:
         node = waiting.pop()
         if _is_mark(node):
-            found.append({node.expressions[2].name: Enforcement(node.expressions[1].name)})
+            found.append({node.expressions[2].name: ProjectionEnforcement(node.expressions[1].name)})
         elif isinstance(node, exp.Exists):
             continue
         elif isinstance(node, exp.Query) and node is not value:
@@ -200,8 +200,8 @@ def _is_parameter(node: exp.Column) -> bool:
 
 
 def _joined(held: Iterable[_Held]) -> _Held:
-    found: dict[str, Enforcement] = {}
+    found: dict[str, ProjectionEnforcement] = {}
     for one in held:
         for name, how in one.items():
-            found[name] = how if found.get(name) is not Enforcement.FAIL else Enforcement.FAIL
+            found[name] = how if found.get(name) is not ProjectionEnforcement.FAIL else ProjectionEnforcement.FAIL
     return found

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-_PLACE = re.compile(
+_ADDRESS = re.compile(
     r"(?P<address>(?:(?:postgres(?:ql)?|mysql|mariadb|jdbc:[a-z]+|snowflake|mongodb|redis|amqp|sftp|s3a?|gs|abfss?|wasbs?)"
     r"(?:\+\w+)?)://[^\s/{}$<]*[a-z0-9])"
     r"|(?P<folder>(?:/(?:home|Users|mnt|data|opt|var|srv|tmp)/|[A-Za-z]:[\\/])[\w.-]+)",
@@ -21,12 +21,12 @@ _HERE = re.compile(r"localhost|127\.0\.0\.1|::1|^:memory:$|^$", re.IGNORECASE)
 
 def constants(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """The lines, and what stands there; never the value, as an address may hold more than a place."""
-    told = _documentation(tree)
+    documented = _documentation(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             yield from _arguments(node)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in told:
-            found = _PLACE.match(node.value)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented:
+            found = _ADDRESS.match(node.value)
             if found is not None and not _HERE.search(node.value):
                 what = "an address" if found["address"] else "a folder of one machine"
                 yield node.lineno, f"{what} is written out: it belongs to where this runs"
@@ -38,7 +38,7 @@ def _arguments(node: ast.Call) -> Iterator[tuple[int, str]]:
         return
     for word in node.keywords:
         value = word.value.value if isinstance(word.value, ast.Constant) else None
-        if word.arg in _WORDS and isinstance(value, str) and not _HERE.search(value) and not _PLACE.match(value):
+        if word.arg in _WORDS and isinstance(value, str) and not _HERE.search(value) and not _ADDRESS.match(value):
             yield word.value.lineno, f"{word.arg} is written out: it belongs to where this runs"
 
 
