@@ -31,7 +31,9 @@ _TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\x
 _NAME = st.one_of(
     st.from_regex(r"[A-Z_][A-Z0-9_$]{0,6}", fullmatch=True),
     st.sampled_from(sorted({*RESERVED, "PRIMARY", "FOREIGN", "CONSTRAINT", "IF", "IDENTIFIER", "DEFAULT", "COMMENT"})),
-    st.text(st.characters(categories=("L", "N", "P", "Zs"), exclude_characters="`"), min_size=1, max_size=6),
+    st.text(st.characters(categories=("L", "N", "P", "Zs"), exclude_characters="`"), min_size=1, max_size=6).filter(
+        lambda name: name not in (".", "..")
+    ),
 )
 _PLAIN_TYPES = [
     types.INTEGER, types.FLOAT, types.VARCHAR, types.BINARY, types.BOOLEAN, types.DATE, types.VARIANT, types.OBJECT,
