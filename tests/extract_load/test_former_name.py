@@ -8,7 +8,7 @@ import sys
 _OLD_PROJECT = """
 from snowmelt.pipeline import Extractor
 from snowmelt.pipeline.capturing import catch_up
-from snowmelt.design.antipatterns.catalog import Level
+from snowmelt.design.antipatterns.catalogue import Level
 from snowmelt import extract_load
 from snowmelt.extract_load import capturing
 

@@ -80,7 +80,7 @@ def test_a_problem_leads_to_where_its_cause_is_shown(page: Page, trouble: Servin
     check_access(page)
     for name, part, shown in causes:
         visit(page, "#/home")
-        page.locator(".problems").get_by_role("link", name=name).click()
+        page.locator(".problems").get_by_role("link", name=name).first.click()
         expect(page.locator("main").get_by_text(shown).first).to_be_visible()
         if part is not None:
             expect(page.get_by_role("link", name=part, exact=True)).to_have_attribute("aria-current", "page")
