@@ -34,7 +34,7 @@ function Runs({ node, of }: { node: Named; of: string }): JSX.Element {
   if (!found.value) return <Spinner />;
   if (!found.value.length) return <Empty icon="history" title="It has not run yet" />;
   return (
-    <div class="scroll-x"><table class="list tight">
+    <div class="scroll-x" tabIndex={0}><table class="list tight">
       <thead><tr><th>State</th><th>Scheduled</th><th>Completed</th><th>Message</th></tr></thead>
       <tbody>{found.value.map((row, index) => <tr key={index}><td><Badge state={String(row["state"])} /></td><td class="muted">{ago(row["scheduled_time"])}</td><td class="muted">{ago(row["completed_time"])}</td><td class="clip ellipsis" title={String(row["error_message"] ?? row["sql_error_message"] ?? "")}>{row["error_message"] ?? row["sql_error_message"]}</td></tr>)}</tbody>
     </table></div>

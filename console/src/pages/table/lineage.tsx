@@ -35,7 +35,7 @@ function ColumnLineage({ node, column }: { node: Named; column: string }): JSX.E
   return (
     <>
       <Diagram label={`Lineage of ${column}`} nodes={drawn.nodes} edges={drawn.edges} />
-      <div class="scroll-x"><table class="list"><thead><tr><th>From</th><th>To</th><th>How</th></tr></thead>
+      <div class="scroll-x" tabIndex={0}><table class="list"><thead><tr><th>From</th><th>To</th><th>How</th></tr></thead>
         <tbody>{value.map((flow, index) => <tr key={index}><td>{flow.source.object}.{flow.source.column ?? "…"}</td><td>{flow.target.object}{flow.target.column ? `.${flow.target.column}` : ": which rows there are"}</td><td class="muted">{flow.influences.join(", ").toLowerCase().replaceAll("_", " ")}</td></tr>)}</tbody></table></div>
     </>
   );

@@ -27,7 +27,7 @@ export function List({ of, columns, empty }: { of: Asked; columns: [string, stri
   if (!rows) return <Spinner />;
   if (rows.length === 0) return <Empty title={empty} />;
   return (
-    <div class="scroll-x"><table class="list">
+    <div class="scroll-x" tabIndex={0}><table class="list">
       <thead><tr>{columns.map(([key, label]) => <th key={key}>{label}</th>)}</tr></thead>
       <tbody>{rows.map((row, index) => <tr key={index}>{columns.map(([key, , show]) => <td key={key} class="clip ellipsis">{show ? show(row[key] ?? null, row) : String(row[key] ?? "")}</td>)}</tr>)}</tbody>
     </table></div>
