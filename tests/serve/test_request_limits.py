@@ -17,7 +17,7 @@ from tests.serve.callers import OwnCaller, Serving, SnowflakeCaller, chunked, se
 from tests.serve.conftest import LIMITS
 
 _PARAMETERS = {"query_id": "01a2", "secret": "x", "number": "0", "name": "f.csv", "channel_id": "c", "id": "s",
-               "handle": "h"}  # fmt: skip
+               "handle": "h", "prefix": "DB", "namespace": "S", "table": "T", "rest": "x"}  # fmt: skip
 _SECRETS = ("/results/", "/stage-files/")
 """Addresses that hold their own secret."""
 _PAGE = {"/", "/favicon.svg", "/api/v1/console/openapi.json"}
@@ -52,6 +52,8 @@ def test_every_route_without_a_session_is_refused(serving: Serving, http: httpx.
                 assert answer.status_code == 404, path
             elif (method, path) == ("POST", "/api/v1/console/session"):
                 assert (answer.status_code, answer.json()["error"]["code"]) == (400, "390189")
+            elif path == "/iceberg/v1/oauth/tokens":
+                assert (answer.status_code, answer.json()["error"]["type"]) == (400, "BadRequestException")
             elif answer.status_code == 200:
                 assert answer.json()["success"] is False, path
                 assert answer.json()["code"] in _REFUSED, path

@@ -24,6 +24,7 @@ OPTIONS = {
     "PASSWORD": "'chosen by the thief'", "LOGIN_NAME": "thief", "MUST_CHANGE_PASSWORD": "TRUE", "DISABLED": "FALSE",
     "MINS_TO_UNLOCK": "0", "DEFAULT_ROLE": "accountadmin", "DEFAULT_SECONDARY_ROLES": "('ALL')",
     "RSA_PUBLIC_KEY": f"'{KEY}'", "RSA_PUBLIC_KEY_2": f"'{KEY}'", "TYPE": "SERVICE",
+    "NETWORK_POLICY": "from_anywhere",
 }  # fmt: skip
 SETS = [f"ALTER USER {{name}} SET {option} = {value}" for option, value in OPTIONS.items()]
 UNSETS = [f"ALTER USER {{name}} UNSET {option}" for option in OPTIONS]
@@ -57,7 +58,9 @@ def admin(serving: Serving) -> Iterator[Session]:
         "ALTER USER rita ADD PAT wide; ALTER USER wanda ADD PAT wide;"
         "CREATE DATABASE shop; GRANT ALL PRIVILEGES ON DATABASE shop TO ROLE useradmin;"
         "GRANT ALL PRIVILEGES ON SCHEMA shop.public TO ROLE useradmin; GRANT EXECUTE TASK ON ACCOUNT TO ROLE useradmin;"
-        "GRANT USAGE ON WAREHOUSE compute_wh TO ROLE useradmin"
+        "GRANT USAGE ON WAREHOUSE compute_wh TO ROLE useradmin;"
+        "CREATE NETWORK POLICY from_anywhere ALLOWED_IP_LIST = ('0.0.0.0/0');"
+        "GRANT OWNERSHIP ON NETWORK POLICY from_anywhere TO ROLE useradmin"
     )
     yield session
     session.close()

@@ -30,9 +30,18 @@ def test_seeds_of_each_day(simulations: Simulations) -> None:
         assert (problem := simulations.run(f"day {seed}").problem) is None, problem
 
 
-def test_a_seed_replays_exactly(simulations: Simulations) -> None:
+def test_a_seed_crashes_again_where_it_did(simulations: Simulations) -> None:
     first, second = (simulations.run("again", name=name) for name in ("one", "two"))
-    assert first == second
+    assert first.problem == second.problem and first.said[:-1] == second.said[:-1]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_seeds_replay_exactly(simulations: Simulations) -> None:
+    """To the last turn of a thread. It failed once, by a turn in the last of three lives: see the design page."""
+    for seed in range(FEW):
+        first, second = (simulations.run(f"again {seed}", name=f"{name} {seed}") for name in ("one", "two"))
+        assert first == second
 
 
 @pytest.mark.slow

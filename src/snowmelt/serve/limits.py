@@ -20,7 +20,7 @@ _log = structlog.get_logger(__name__)
 _CLOSE = (b"connection", b"close")
 PUBLIC = frozenset(
     {"/session/v1/login-request", "/session/token-request", "/telemetry/send/sessionless", "/api/v1/sessions",
-     "/api/v1/console/session", "/healthz", "/metrics"}
+     "/api/v1/console/session", "/iceberg/v1/oauth/tokens", "/healthz", "/metrics"}
 )  # fmt: skip
 """The routes that need no session, or make one. Their bodies are small."""
 _SMALL = PUBLIC | {"/mcp", "/api/v1/console/design", "/api/v1/console/design/archive"}

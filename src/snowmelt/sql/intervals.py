@@ -18,17 +18,19 @@ from snowmelt.sql.functions import date_parts
 from snowmelt.sql.functions.registry import SessionContext
 
 _ITEM = re.compile(r"([+-]?\d+)\s*+([A-Za-z_]*)")
-_FRACTION = r"(?:\.(\d{1,9}))?"
 _SPANS = {
-    "YEAR MONTH": (r"(\d+)-(\d+)", ("year", "month")),
-    "DAY HOUR": (r"(\d+) (\d+)", ("day", "hour")),
-    "DAY MINUTE": (r"(\d+) (\d+):(\d+)", ("day", "hour", "minute")),
-    "DAY SECOND": (rf"(\d+) (\d+):(\d+):(\d+){_FRACTION}", ("day", "hour", "minute", "second")),
-    "HOUR MINUTE": (r"(\d+):(\d+)", ("hour", "minute")),
-    "HOUR SECOND": (rf"(\d+):(\d+):(\d+){_FRACTION}", ("hour", "minute", "second")),
-    "MINUTE SECOND": (rf"(\d+):(\d+){_FRACTION}", ("minute", "second")),
-    "SECOND": (rf"(\d+){_FRACTION}", ("second",)),
-}
+    "YEAR MONTH": (re.compile(r"([+-]?)(\d{1,9})-(\d{1,9})"), ("year", "month")),
+    "DAY HOUR": (re.compile(r"([+-]?)(\d{1,9}) (\d{1,9})"), ("day", "hour")),
+    "DAY MINUTE": (re.compile(r"([+-]?)(\d{1,9}) (\d{1,9}):(\d{1,9})"), ("day", "hour", "minute")),
+    "DAY SECOND": (
+        re.compile(r"([+-]?)(\d{1,9}) (\d{1,9}):(\d{1,9}):(\d{1,9})(?:\.(\d{1,9}))?"),
+        ("day", "hour", "minute", "second"),
+    ),
+    "HOUR MINUTE": (re.compile(r"([+-]?)(\d{1,9}):(\d{1,9})"), ("hour", "minute")),
+    "HOUR SECOND": (re.compile(r"([+-]?)(\d{1,9}):(\d{1,9}):(\d{1,9})(?:\.(\d{1,9}))?"), ("hour", "minute", "second")),
+    "MINUTE SECOND": (re.compile(r"([+-]?)(\d{1,9}):(\d{1,9})(?:\.(\d{1,9}))?"), ("minute", "second")),
+    "SECOND": (re.compile(r"([+-]?)(\d{1,9})(?:\.(\d{1,9}))?"), ("second",)),
+}  # fmt: skip
 """How a literal of an interval type is written, by its first and last part. Seconds may have a fraction."""
 _LARGEST = {"month": 11, "hour": 23, "minute": 59, "second": 59}
 """Of parts behind the first."""
@@ -62,8 +64,8 @@ def interval_parts(interval: str | exp.Interval) -> list[tuple[int, str]]:
 
 def _span(text: str, parts: str) -> list[tuple[int, str]]:
     """The amounts of `INTERVAL '3 04:05:06' DAY TO SECOND`. A sign before the first holds for all."""
-    pattern, names = _SPANS.get(parts, (r"(?!)", ()))
-    found = re.fullmatch(rf"([+-]?){pattern}", text.strip())
+    pattern, names = _SPANS.get(parts, (None, ()))
+    found = pattern.fullmatch(text.strip()) if pattern is not None else None
     amounts = [int(found[index]) for index in range(2, len(names) + 2)] if found is not None else []
     later = zip(amounts[1:], names[1:], strict=False)
     if found is None or any(amount > _LARGEST[name] for amount, name in later):

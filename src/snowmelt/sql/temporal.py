@@ -19,8 +19,6 @@ _DIGITS = r"^\s*-?[0-9]+\s*$"
 _CLOCK = r"[0-9]{1,2}(:[0-9]{1,2}(:[0-9]{1,2}(\.[0-9]*)?)?)?"
 _ZONE = r"\s*(Z|z|[+-][0-9]{1,2}(:?[0-9]{2})?)"
 _ISO = rf"^\s*[0-9]{{4}}-[0-9]{{1,2}}-[0-9]{{1,2}}([ T]+{_CLOCK}({_ZONE})?)?\s*$"
-_SHORT_YEAR = r"^\s*[0-9]{1,3}-[0-9]{1,2}-[0-9]{1,2}([ T]|\s*$)"
-"""A year of less than four digits is what it says; Spark reads only such as have four."""
 _ZONED_MINUTES = rf"^(\s*[0-9]{{4}}-[0-9]{{1,2}}-[0-9]{{1,2}}[ T]+[0-9]{{1,2}}:[0-9]{{1,2}}){_ZONE}\s*$"
 """Without seconds, where Spark takes no zone."""
 _OFFSET = r"[T :][0-9.]+\s*(Z|z|[+-][0-9]{1,2}:?[0-9]{0,2})\s*[0-9]{0,4}\s*$"
@@ -203,8 +201,6 @@ def try_wall(text: exp.Expr) -> exp.Expr:
         )
         case = case.when(call("regexp_like", t, string(_ISO)), spark("try_cast(_0 as timestamp_ntz)", t))
         case = case.when(call("regexp_like", t, string(_DIGITS)), epoch_wall(t))
-        padded = spark("regexp_replace(concat('000', trim(_0)), '^0+([0-9]{4}-)', '$1')", t)
-        case = case.when(call("regexp_like", t, string(_SHORT_YEAR)), spark("try_cast(_0 as timestamp_ntz)", padded))
         return case.else_(_other_wall(t))
 
     return bind(text, build)

@@ -84,6 +84,7 @@ WITHOUT_ROWS = {
         "POST /session/v1/login-request", "POST /session/token-request", "POST /session/heartbeat", "POST /session",
         "POST /api/v1/sessions", "DELETE /api/v1/sessions/current", "POST /api/v1/console/session",
         "PATCH /api/v1/console/session", "DELETE /api/v1/console/session", "DELETE /api/v1/console/worksheets/{name}",
+        "POST /iceberg/v1/oauth/tokens",
     ),
     "ends a statement": (
         "POST /queries/v1/abort-request", "POST /queries/{query_id}/abort-request",
@@ -99,6 +100,16 @@ WITHOUT_ROWS = {
         "DELETE /api/v1/channels/{channel_id}", "POST /api/v1/channels/{channel_id}/rows",
         "POST /api/v1/channels/{channel_id}/wait", "POST /api/v1/channels/{channel_id}/flush",
         "POST /api/v1/console/statements/split",
+    ),
+    "files, of what no policy holds for: 'files for other engines' is tried": (
+        "GET /iceberg/v1/{prefix}/namespaces/{namespace}/tables/{table}",
+    ),
+    "names of databases, schemas and tables, and what is refused": (
+        "GET /iceberg/v1/config", "GET /iceberg/v1/{prefix}/namespaces",
+        "GET /iceberg/v1/{prefix}/namespaces/{namespace}", "GET /iceberg/v1/{prefix}/namespaces/{namespace}/tables",
+        "POST /iceberg/v1/{prefix}/namespaces/{namespace}/tables/{table}/metrics",
+        "GET /iceberg/v1/{rest:path}", "POST /iceberg/v1/{rest:path}", "PUT /iceberg/v1/{rest:path}",
+        "DELETE /iceberg/v1/{rest:path}",
     ),
     "health and figures": ("GET /healthz", "GET /metrics", "GET /api/v1/console/events"),
     "the page itself": ("GET /", "GET /favicon.svg", "GET /assets/{name}", "GET /api/v1/console/openapi.json"),

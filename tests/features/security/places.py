@@ -164,4 +164,4 @@ class Place:
                 self.revoke(privilege, on)
         for privilege, on in wanted:
             self.grant(privilege, on)
-        assert self.outcome(sql) is None
+        assert (found := self.outcome(sql)) is None, found

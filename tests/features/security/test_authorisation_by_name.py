@@ -40,6 +40,8 @@ NAMED: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("REMOVE @sg/nothing", ("WRITE ON STAGE SG",)),
     ("PUT 'file://{file}' @sg", ("WRITE ON STAGE SG", "CREATE INTEGRATION ON ACCOUNT")),
     ("GET @sg 'file://{folder}'", ("READ ON STAGE SG", "CREATE INTEGRATION ON ACCOUNT")),
+    ("COPY FILES INTO @sg/copies FROM @sg", ("WRITE ON STAGE SG", "READ ON STAGE SG")),
+    ("EXECUTE IMMEDIATE FROM @scripts/one.sql", ("READ ON STAGE SCRIPTS",)),
     (
         "CREATE TABLE child (a INT REFERENCES parent (a))",
         ("CREATE TABLE ON SCHEMA {db}.S", "REFERENCES ON TABLE PARENT"),
@@ -68,6 +70,10 @@ def place(account: Account, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     folder: Path = tmp_path_factory.mktemp("files")
     (folder / "rows.csv").write_text("1\n", encoding="utf-8")
     opened.words |= {"file": str(folder / "rows.csv"), "folder": str(folder)}
+    script: Path = tmp_path_factory.mktemp("script") / "one.sql"
+    script.write_text("SELECT 1", encoding="utf-8")
+    opened.admin.execute("CREATE STAGE scripts")
+    opened.admin.execute(f"PUT 'file://{script}' @scripts AUTO_COMPRESS = FALSE")
     opened.admin.execute("CREATE TABLE parent (a INT PRIMARY KEY)")
     opened.admin.execute(opened.sql("CREATE USER stranger_{n}"))
     yield opened
