@@ -53,7 +53,7 @@ class CatalogCallers:
         grant = form.get("grant_type")
         if grant == _EXCHANGE:
             token = form.get("subject_token", "")
-            self._sessions.keep(self._sessions.by_token(token, own=True))
+            lasting.check(self._sessions.by_token(token, own=True).session)
             return self._answer(token)
         if grant != "client_credentials":
             raise CatalogError(400, "'grant_type' is client_credentials, or token-exchange for a token of before.")
